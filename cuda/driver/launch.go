@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// Dim is the shape of a grid or of a block.
+type Dim struct{ X, Y, Z uint32 }
+
+// maxParamBytes is the driver's limit on the parameters of one kernel for code
+// compiled for any architecture.
+const maxParamBytes = 4096
+
+// Params is the packed parameter block of one launch. Build it once, change
+// values, launch again: the driver copies the block during the call. The block
+// sits inside the struct so that one heap object holds all that the driver
+// reads.
+type Params struct {
+	size uintptr
+	// list is the launch's "extra" list: marker, address, marker, address, end.
+	// The markers are small integers, so the slots are integers; buf and size
+	// are kept alive by the struct that the call itself keeps alive.
+	list [5]uintptr
+	buf  [maxParamBytes]byte
+}
+
+const (
+	extraEnd    = 0
+	extraBuffer = 1
+	extraSize   = 2
+)
+
+// NewParams makes a zeroed block of the given size in bytes, at most 4096.
+func NewParams(size int) *Params {
+	if size > maxParamBytes {
+		panic("driver: kernel parameters above 4096 bytes")
+	}
+	return &Params{size: uintptr(size)}
+}
+
+// PutU32 stores a 4-byte value at a byte offset.
+func (p *Params) PutU32(offset int, v uint32) { binary.LittleEndian.PutUint32(p.buf[offset:], v) }
+
+// PutU64 stores an 8-byte value at a byte offset.
+func (p *Params) PutU64(offset int, v uint64) { binary.LittleEndian.PutUint64(p.buf[offset:], v) }
+
+// Bytes is the block itself.
+func (p *Params) Bytes() []byte { return p.buf[:p.size] }
+
+// Launch submits a kernel to a stream. The context of the function must be
+// current. The list's addresses are taken here, after the compiler has put p
+// on the heap (it is an argument of the call gate), where objects do not move.
+func (f Function) Launch(s Stream, grid, block Dim, shared uint32, p *Params) error {
+	p.list = [5]uintptr{
+		extraBuffer, uintptr(unsafe.Pointer(&p.buf)),
+		extraSize, uintptr(unsafe.Pointer(&p.size)),
+		extraEnd,
+	}
+	code := call(f.d.fn.launchKernel, f.handle,
+		uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
+		uintptr(block.X), uintptr(block.Y), uintptr(block.Z),
+		uintptr(shared), s.handle, 0, uintptr(unsafe.Pointer(&p.list)))
+	if uint32(code) == 0 {
+		return nil
+	}
+	return f.d.failure("cuLaunchKernel", int(int32(code)))
+}

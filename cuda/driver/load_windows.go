@@ -1,0 +1,32 @@
+//go:build windows && amd64
+
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const library = "nvcuda.dll"
+
+// loadLibrary names the system folder in full, so that a file of the same name
+// beside the program is never taken for the driver.
+func loadLibrary(f *functions) error {
+	root := os.Getenv("SystemRoot")
+	if root == "" {
+		root = `C:\Windows`
+	}
+	h, err := syscall.LoadLibrary(filepath.Join(root, "System32", library))
+	if err != nil {
+		return &Unavailable{Library: library, Reason: err.Error()}
+	}
+	for _, s := range f.symbols() {
+		p, err := syscall.GetProcAddress(h, s.name)
+		if err != nil {
+			return &Unavailable{Library: library, Reason: "it lacks " + s.name + ": " + err.Error()}
+		}
+		*s.at = p
+	}
+	return nil
+}
