@@ -1,0 +1,115 @@
+package ir
+
+// Value is a value of a [Graph]: opaque to the rows that use it.
+type Value any
+
+// Graph applies rows to values. Gradients and decompositions are written
+// against it; the root package implements it over tensors. Errors stick to the
+// values, so nothing here returns one.
+type Graph interface {
+	Apply(row string, in []Value, attrs ...Named) Value
+	ApplyN(row string, in []Value, attrs ...Named) []Value
+	// Scalar is a constant of the given type, converted from a float64.
+	Scalar(v float64, t DType) Value
+	Type(v Value) Type
+}
+
+// GradContext is what a gradient sees of a node: operands, results, attributes
+// and the gradients that arrive at the results (nil where none does).
+type GradContext struct {
+	Graph
+	Row   *Row
+	Attrs Attrs
+	In    []Value
+	Out   []Value
+	DOut  []Value
+	// Need says for which operands a gradient is wanted.
+	Need []bool
+}
+
+// GradFunc returns the gradients of the operands, nil for those that have none
+// or are not needed. A gradient may still have the broadcast shape: whoever
+// calls sums it to the operand's.
+type GradFunc func(g *GradContext) []Value
+
+// Do applies a row with named attributes given as pairs.
+func (g *GradContext) Do(row string, in []Value, attrs ...any) Value {
+	return g.Apply(row, in, A(attrs...)...)
+}
+
+// Backward returns the gradients of a node's operands: by its GradFunc, or by
+// the texts of its Grad.
+func (g *GradContext) Backward() []Value {
+	if g.Row.GradFunc != nil {
+		return g.Row.GradFunc(g)
+	}
+	grads := make([]Value, len(g.In))
+	env := map[string]Value{"dy": g.DOut[0]}
+	for i, v := range g.Out {
+		env[g.Row.ResultName(i)] = v
+	}
+	for i, v := range g.In {
+		env[g.Row.OperandAt(i).Name] = v
+	}
+	for i := range g.In {
+		if block := g.Row.Gradient(g.Row.OperandAt(i).Name); block != nil && g.Need[i] {
+			grads[i] = block.evalGraph(g, env, g.Type(g.DOut[0]).DType)
+		}
+	}
+	return grads
+}
+
+// operatorRows maps the operators and instruction names of the language to rows,
+// for texts that are evaluated over a graph.
+var operatorRows = map[string]string{
+	"+": "add", "-": "sub", "*": "mul", "/": "div",
+	"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+	"&&": "and", "||": "or", "!": "not", "neg": "neg", "select": "where",
+}
+
+// evalGraph evaluates a parsed text over a graph and returns the last value.
+func (b *Block) evalGraph(g Graph, env map[string]Value, t DType) Value {
+	local := make(map[string]Value, len(env)+len(b.Stmts))
+	for k, v := range env {
+		local[k] = v
+	}
+	var last Value
+	for _, s := range b.Stmts {
+		last = evalExpr(g, s.Expr, local, t)
+		local[s.Name] = last
+	}
+	return last
+}
+
+func evalExpr(g Graph, e *Expr, env map[string]Value, t DType) Value {
+	switch e.Kind {
+	case ExprName:
+		return env[e.Name]
+	case ExprNumber:
+		return g.Scalar(e.Number.Float(), t)
+	}
+	in := make([]Value, len(e.Args))
+	for i, a := range e.Args {
+		if a.Kind == ExprNumber {
+			continue // its dtype is that of another operand, below
+		}
+		in[i] = evalExpr(g, a, env, t)
+	}
+	for i, a := range e.Args {
+		if a.Kind != ExprNumber {
+			continue
+		}
+		dt := t
+		for j := range in { // a constant adapts to its neighbours; conditions are bool
+			if in[j] != nil && g.Type(in[j]).DType != Bool {
+				dt = g.Type(in[j]).DType
+			}
+		}
+		in[i] = g.Scalar(a.Number.Float(), dt)
+	}
+	row := e.Name
+	if r, ok := operatorRows[row]; ok {
+		row = r
+	}
+	return g.Apply(row, in)
+}
