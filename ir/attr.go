@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -49,6 +48,26 @@ func (a Attr) Bool() bool { return a.Int != 0 }
 // DType returns the dtype of a dtype or scalar attribute.
 func (a Attr) DType() DType { return DType(a.Int) }
 
+// Scalar returns the value of a scalar attribute.
+func (a Attr) Scalar() Scalar { return Scalar{DType(a.Int), a.Bits} }
+
+// check returns an error if the attribute is not a value of the kind.
+func (a Attr) check(kind AttrKind) error {
+	switch {
+	case a.Kind != kind:
+		return Errorf(ErrArgument, "it is of kind %d, expected %d", a.Kind, kind)
+	case kind == AttrBool && a.Int>>1 != 0:
+		return Errorf(ErrArgument, "%d is not a bool", a.Int)
+	case kind == AttrDType && (a.Int < 0 || a.Int >= int64(numDTypes) || !DType(a.Int).Valid()):
+		return Errorf(ErrDType, "%d is not a dtype", a.Int)
+	case kind == AttrScalar && (a.Int < 0 || a.Int >= int64(numDTypes)):
+		return Errorf(ErrDType, "%d is not a dtype", a.Int)
+	case kind == AttrScalar:
+		return a.Scalar().Check()
+	}
+	return nil
+}
+
 // Equal reports whether two attributes are the same, bit for bit.
 func (a Attr) Equal(b Attr) bool {
 	if a.Kind != b.Kind || a.Int != b.Int || a.Bits != b.Bits || len(a.List) != len(b.List) {
@@ -79,21 +98,15 @@ func (a Attr) String() string {
 		b.WriteByte(']')
 		return b.String()
 	case AttrFloat:
-		return strconv.FormatFloat(a.Float(), 'g', -1, 64)
+		return Scalar{F64, a.Bits}.text()
 	case AttrBool:
 		return strconv.FormatBool(a.Int != 0)
 	case AttrDType:
 		return DType(a.Int).String()
 	case AttrScalar:
-		return fmt.Sprintf("%s:0x%x", DType(a.Int), a.Bits)
+		return a.Scalar().String()
 	}
 	return "?"
-}
-
-// Scalar is one element of a dtype, as an attribute value.
-type Scalar struct {
-	DType DType
-	Bits  uint64
 }
 
 // MakeAttr converts a Go value to an attribute of the given kind.
@@ -152,8 +165,11 @@ func MakeAttr(kind AttrKind, v any) (Attr, error) {
 		a.Int = int64(x)
 	case AttrScalar:
 		x, ok := v.(Scalar)
-		if !ok || !x.DType.Valid() {
+		if !ok {
 			return bad()
+		}
+		if err := x.Check(); err != nil {
+			return a, err
 		}
 		a.Int, a.Bits = int64(x.DType), x.Bits
 	default:
@@ -210,6 +226,9 @@ func (r *Row) MakeAttrs(named []Named) (Attrs, error) {
 	}
 	return out, nil
 }
+
+// HasAttr reports whether the row has an attribute with a name.
+func (r *Row) HasAttr(name string) bool { return r.attrIndex(name) >= 0 }
 
 func (r *Row) attrIndex(name string) int {
 	for i, s := range r.Attrs {

@@ -70,6 +70,11 @@ func infer(r *Row, in []Type, a Attrs) ([]Type, error) {
 	case len(a) != len(r.Attrs):
 		return nil, Errorf(ErrArgument, "got %d attributes, expected %d", len(a), len(r.Attrs))
 	}
+	for i := range a {
+		if err := a[i].check(r.Attrs[i].Kind); err != nil {
+			return nil, Errorf(ErrArgument, "attribute %q: %v", r.Attrs[i].Name, err)
+		}
+	}
 	for i, t := range in {
 		if err := t.Check(); err != nil {
 			return nil, err

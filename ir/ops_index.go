@@ -67,7 +67,9 @@ func inferConcat(r *Row, in []Type, a Attrs) ([]Type, error) {
 				return nil, Errorf(ErrShape, "operand %d has extent %d on axis %d, the first has %d", i+1, d, j, shape[j])
 			}
 		}
-		shape[ax] += t.Shape[ax]
+		if shape[ax] += t.Shape[ax]; shape[ax] > MaxElements { // checked here: a longer sum could wrap
+			return nil, Errorf(ErrShape, "the result has more than %d elements on axis %d", int64(MaxElements), ax)
+		}
 	}
 	return []Type{{in[0].DType, shape}}, nil
 }

@@ -68,7 +68,7 @@ func init() {
 				"NaN if that is not above 0.",
 			Operands: unary(FloatClass, AnyValue), Attrs: append(over[:2:2], AttrSpec{Name: "correction", Kind: AttrInt, Default: 0}),
 			Infer: inferReduce(MeanDType, true), Samples: samples, Tol: Tolerance{F32: 8, F64: 8},
-			Body: Body{Any: "n = count() - correction\ny = select(n > 0, reduce_m2(x) / n, nan)"},
+			Body: Body{Any: "n = count() - num(correction)\ny = select(n > 0, reduce_m2(x) / n, nan)"},
 			GradFunc: func(g *GradContext) []Value {
 				axes, n := g.reduceAxes()
 				dt := g.Type(g.In[0]).DType

@@ -1,0 +1,106 @@
+package backend
+
+import (
+	"context"
+	"time"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// The capabilities below are optional: a client asks a Backend for them with a
+// type assertion, and a decorator offers those its inner backend has.
+
+// Compiler is a backend that runs kernels given in the kernel IR. Fused kernels
+// reach a device only through it.
+type Compiler interface {
+	// Compile makes a kernel ready to launch. Equal kernels may share code. A
+	// kernel that the generator refuses runs on the interpreter.
+	Compile(k *kernel.Kernel) (Compiled, error)
+
+	// Launch appends launches to the queue, in order with Submit.
+	Launch(ctx context.Context, launches []Launch) error
+}
+
+// Compiled is a kernel that a Compiler made ready. Release returns its code.
+type Compiled interface {
+	Kernel() *kernel.Kernel
+	Release()
+}
+
+// Launch is one run of a compiled kernel over tensors of the device. An output
+// whose id is not known yet is allocated, contiguous, with the type given.
+type Launch struct {
+	Kernel  Compiled
+	Nodes   []ir.Node // what the kernel computes, for errors and explanations
+	Extents []int64
+	Args    []LaunchArg
+	Params  []uint64
+}
+
+// LaunchArg binds a kernel argument to a tensor.
+type LaunchArg struct {
+	Tensor                     ir.Tensor
+	Offset                     int64
+	Strides                    []int64
+	GatherStride, GatherExtent int64
+}
+
+// Profiler is a backend that measures windows of its queue. A nil window from
+// ProfileStart means: measure between two syncs instead.
+type Profiler interface {
+	ProfileStart() (Window, error)
+}
+
+// Window is an open measurement. End closes it in queue order and returns the
+// time the device spent inside; Abandon drops it in queue order, ignores errors
+// and never flushes.
+type Window interface {
+	End(ctx context.Context) (time.Duration, error)
+	Abandon()
+}
+
+// Memory is a backend that reports and manages its memory. Counts drain the
+// queue first; Cleanup bypasses it.
+type Memory interface {
+	MemoryUsage(ctx context.Context) (MemoryUsage, error)
+	Cleanup()
+}
+
+// MemoryUsage counts bytes and tensors of a device.
+type MemoryUsage struct {
+	Tensors  int   // ids that are known
+	InUse    int64 // bytes of live buffers
+	Reserved int64 // bytes held from the system, free pools included
+	Peak     int64 // largest InUse so far
+	Limit    int64 // 0 if there is none
+}
+
+// Capturer is a backend that records a sequence of launches and replays it.
+type Capturer interface {
+	CaptureStart() error
+	CaptureStop() (Graph, error)
+}
+
+// Graph is a captured sequence, replayed in queue order.
+type Graph interface {
+	Replay() error
+	Release()
+}
+
+// Collective is a backend that takes part in operations over several devices.
+type Collective interface {
+	Rank() int
+	Ranks() int
+}
+
+// Counters are totals since a device was opened, for tests and explanations.
+type Counters struct {
+	Nodes, Kernels, Views, Routines, Compiled, Interpreted int64
+	CacheHits, CacheMisses                                 int64
+}
+
+// Counting is a backend that counts what it does.
+type Counting interface {
+	Counters() Counters
+}

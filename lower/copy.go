@@ -1,0 +1,24 @@
+package lower
+
+import "github.com/sinter-go/sinter/ir"
+
+// CopyNode returns a node that copies from into to, which have one type. Views
+// that no strides express, and joins, are lowered through it.
+func CopyNode(from, to ir.Tensor, site ir.Site) ir.Node {
+	row := ir.Lookup("cast")
+	attrs, _ := row.MakeAttrs(ir.A("dtype", to.DType))
+	return ir.Node{Row: row, Attrs: attrs, In: []ir.Tensor{from}, Out: []ir.Tensor{to}, Site: site}
+}
+
+// JoinPart returns the layout of operand i of a concat node inside its result.
+func JoinPart(n *ir.Node, i int, result ir.Layout) (ir.Layout, error) {
+	axis, err := ir.Axis(int(n.Attr("axis").Int), len(n.Out[0].Shape))
+	if err != nil {
+		return ir.Layout{}, err
+	}
+	l := ir.Layout{Offset: result.Offset, Strides: result.Strides}
+	for j := 0; j < i; j++ {
+		l.Offset += int64(n.In[j].Shape[axis]) * result.Strides[axis]
+	}
+	return l, nil
+}
