@@ -1,0 +1,107 @@
+package kernel
+
+import "math"
+
+const (
+	// The bits of a float64 that a float32 lacks, and their value at a tie.
+	lowBits32 = 1<<29 - 1
+	tieBits32 = 1 << 28
+	// The float64 exponent field of the smallest normal float32.
+	minNormal32 = (1023 - 126) << 52
+	expMask64   = 0x7ff << 52
+)
+
+// FMA32 returns a*b+c rounded once. Go has no such function, and going through
+// float64 rounds twice. The product is exact in float64, and rounding the sum to
+// float64 keeps it on its side of every midpoint between two float32 values, so
+// only a sum that lands on a midpoint can be wrong.
+func FMA32(a, b, c float32) float32 {
+	p := float64(a) * float64(b)
+	s := float64(p) + float64(c)
+	u := math.Float64bits(s)
+	if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
+		return float32(s)
+	}
+	return fmaTie(p, float64(c), s)
+}
+
+// fmaTie finishes an FMA32 whose sum s may lie on a midpoint, subnormal results
+// included: s is rounded to odd, using the error of the sum, before it is rounded
+// to float32.
+func fmaTie(p, c, s float64) float32 {
+	if s == 0 || s-s != 0 { // exact zero (no sum of these underflows), infinity or NaN
+		return float32(s)
+	}
+	// TwoSum: p+c == s+e exactly.
+	cc := s - p
+	e := (p - (s - cc)) + (c - cc)
+	if e != 0 {
+		u := math.Float64bits(s)
+		if u&1 == 0 {
+			if (e > 0) == (s > 0) {
+				u++
+			} else {
+				u--
+			}
+			s = math.Float64frombits(u)
+		}
+	}
+	return float32(s)
+}
+
+// fmaInto computes d = a*b+d in the way of the type: rounded once for floats.
+func fmaInto[T number](d, a, b []T) {
+	n := len(d)
+	switch any(d).(type) {
+	case []float32:
+		d, a, b := as[float32](d, n), as[float32](a, n), as[float32](b, n)
+		for i, c := range d {
+			p := float64(a[i]) * float64(b[i])
+			s := float64(p) + float64(c)
+			u := math.Float64bits(s)
+			if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
+				d[i] = float32(s)
+			} else {
+				d[i] = fmaTie(p, float64(c), s)
+			}
+		}
+	case []float64:
+		d, a, b := as[float64](d, n), as[float64](a, n), as[float64](b, n)
+		for i, c := range d {
+			d[i] = math.FMA(a[i], b[i], c)
+		}
+	default:
+		a, b = a[:n], b[:n]
+		for i := range d {
+			d[i] += T(a[i] * b[i])
+		}
+	}
+}
+
+// fmaChain folds a*b into acc in ascending order.
+func fmaChain[T number](acc T, a, b []T) T {
+	d := [1]T{acc}
+	n := len(a)
+	switch any(acc).(type) {
+	case float32:
+		d, a, b := as[float32](d[:], 1), as[float32](a, n), as[float32](b, n)
+		c := d[0]
+		for i := range a {
+			c = FMA32(a[i], b[i], c)
+		}
+		d[0] = c
+	case float64:
+		d, a, b := as[float64](d[:], 1), as[float64](a, n), as[float64](b, n)
+		c := d[0]
+		for i := range a {
+			c = math.FMA(a[i], b[i], c)
+		}
+		d[0] = c
+	default:
+		b = b[:n]
+		for i := range a {
+			d[0] += T(a[i] * b[i])
+		}
+	}
+	return d[0]
+}
