@@ -7,7 +7,7 @@ import "strings"
 func inferFilled(r *Row, _ []Type, a Attrs) ([]Type, error) {
 	shape := Shape{}
 	for _, d := range r.Attr(a, "shape").List {
-		shape = append(shape, int(d))
+		shape = append(shape, extent(d))
 	}
 	return []Type{{r.Attr(a, "dtype").DType(), shape}}, nil
 }

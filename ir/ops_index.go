@@ -16,7 +16,7 @@ func init() {
 			Body: Body{Any: "gather(x, index)", Bool: "gather(x, index)"},
 			GradFunc: func(g *GradContext) []Value {
 				in, index := g.Type(g.In[0]), g.Type(g.In[1])
-				ax, _ := Axis(int(g.Attrs[0].Int), len(in.Shape))
+				ax, _ := Axis(extent(g.Attrs[0].Int), len(in.Shape))
 				n := index.Shape.Size()
 				shape := append(in.Shape[:ax:ax], n)
 				shape = append(shape, in.Shape[ax+1:]...)
@@ -43,14 +43,14 @@ func init() {
 				if a[0].Int < 0 || a[0].Int > MaxElements {
 					return nil, Errorf(ErrArgument, "max is %d, expected at least 0", a[0].Int)
 				}
-				return []Type{{I64, Shape{int(a[0].Int), len(in[0].Shape)}}, {I64, Shape{}}}, nil
+				return []Type{{I64, Shape{extent(a[0].Int), len(in[0].Shape)}}, {I64, Shape{}}}, nil
 			},
 			Samples: []Sample{{Shapes: []Shape{{3, 4}}, Attrs: A("max", 5)}}},
 	)
 }
 
 func inferConcat(r *Row, in []Type, a Attrs) ([]Type, error) {
-	ax, err := Axis(int(a[0].Int), len(in[0].Shape))
+	ax, err := Axis(extent(a[0].Int), len(in[0].Shape))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func inferConcat(r *Row, in []Type, a Attrs) ([]Type, error) {
 			}
 		}
 		if shape[ax] += t.Shape[ax]; shape[ax] > MaxElements { // checked here: a longer sum could wrap
-			return nil, Errorf(ErrShape, "the result has more than %d elements on axis %d", int64(MaxElements), ax)
+			return nil, Errorf(ErrShape, "the result has more than %d elements on axis %d", MaxElements, ax)
 		}
 	}
 	return []Type{{in[0].DType, shape}}, nil
@@ -78,7 +78,7 @@ func gradConcat(g *GradContext) []Value {
 	out := make([]Value, len(g.In))
 	d := g.Type(g.DOut[0])
 	rank := len(d.Shape)
-	ax, _ := Axis(int(g.Attrs[0].Int), rank)
+	ax, _ := Axis(extent(g.Attrs[0].Int), rank)
 	starts, steps := make([]int, rank), make([]int, rank)
 	for i := range steps {
 		steps[i] = 1
@@ -92,7 +92,7 @@ func gradConcat(g *GradContext) []Value {
 }
 
 func inferGather(r *Row, in []Type, a Attrs) ([]Type, error) {
-	ax, err := Axis(int(a[0].Int), len(in[0].Shape))
+	ax, err := Axis(extent(a[0].Int), len(in[0].Shape))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func inferGather(r *Row, in []Type, a Attrs) ([]Type, error) {
 
 func inferScatter(r *Row, in []Type, a Attrs) ([]Type, error) {
 	x, index, z := in[0], in[1], in[2]
-	ax, err := Axis(int(a[0].Int), len(x.Shape))
+	ax, err := Axis(extent(a[0].Int), len(x.Shape))
 	if err != nil {
 		return nil, err
 	}

@@ -76,17 +76,18 @@ func inferReshape(r *Row, in []Type, a Attrs) ([]Type, error) {
 	shape := make(Shape, len(want))
 	infer, n := -1, 1
 	for i, d := range want {
-		shape[i] = int(d)
+		shape[i] = extent(d)
 		switch {
 		case d == -1 && infer < 0:
 			infer = i
 		case d < 0:
 			return nil, Errorf(ErrShape, "shape %v: extents are at least 0, with at most one -1", want)
-		default:
-			n *= int(d)
-		}
-		if n < 0 || n > MaxElements {
+		case d == 0:
+			n = 0
+		case n > MaxElements/shape[i]: // a product that could wrap
 			return nil, Errorf(ErrShape, "shape %v has too many elements", want)
+		default:
+			n *= shape[i]
 		}
 	}
 	size := in[0].Shape.Size()
@@ -172,7 +173,7 @@ func permutation(r *Row, in Type, a Attrs) ([]int, error) {
 	out := make([]int, len(list))
 	var seen [MaxRank]bool
 	for i, x := range list {
-		ax, err := Axis(int(x), len(in.Shape))
+		ax, err := Axis(extent(x), len(in.Shape))
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +205,14 @@ func inferExpand(r *Row, in []Type, a Attrs) ([]Type, error) {
 		return nil, Errorf(ErrShape, "%v does not expand to %v, which has fewer axes", in[0].Shape, a[0].List)
 	}
 	for i, d := range a[0].List {
-		shape[i] = int(d)
+		shape[i] = extent(d)
 		if i < off {
 			continue
 		}
 		have := in[0].Shape[i-off]
 		if d == -1 {
 			shape[i] = have
-		} else if int(d) != have && have != 1 {
+		} else if shape[i] != have && have != 1 {
 			return nil, Errorf(ErrShape, "%v does not expand to %v: axis %d has extent %d, expected 1 or %d", in[0].Shape, a[0].List, i-off, have, d)
 		}
 	}

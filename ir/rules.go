@@ -108,7 +108,7 @@ func ReduceAxes(r *Row, in Type, a Attrs) ([]int, error) {
 	if i := r.attrIndex("axes"); i >= 0 {
 		return Axes(a[i].List, len(in.Shape))
 	}
-	x, err := Axis(int(r.Attr(a, "axis").Int), len(in.Shape))
+	x, err := Axis(extent(r.Attr(a, "axis").Int), len(in.Shape))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 // Limits of a tensor. They bound what hostile programs and files can ask for.
 const (
 	MaxRank     = 8
-	MaxElements = math.MaxInt64 / 16 // so that byte counts of any dtype fit in an int64
+	MaxElements = math.MaxInt / 16 // so that byte counts of any dtype fit in an int
 )
 
 // Shape is the list of extents of a tensor; a scalar has none.
@@ -87,6 +87,15 @@ func (s Shape) Strides() []int64 {
 	return st
 }
 
+// extent converts an attribute to an extent; what an int cannot hold becomes
+// one that Check refuses.
+func extent(d int64) int {
+	if int64(int(d)) != d {
+		return math.MaxInt
+	}
+	return int(d)
+}
+
 // Type is what is known of a tensor before it is computed.
 type Type struct {
 	DType DType
@@ -132,7 +141,7 @@ func Axes(axes []int64, rank int) ([]int, error) {
 		}
 	}
 	for _, x := range axes {
-		a, err := Axis(int(x), rank)
+		a, err := Axis(extent(x), rank)
 		if err != nil {
 			return nil, err
 		}
