@@ -171,29 +171,36 @@ func appendHeader(order []placed, metadata map[string]string) ([]byte, error) {
 // appendString appends s as a JSON string, escaping only what JSON requires, as
 // the reference implementation does.
 func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
 	b = append(b, '"')
+	plain := 0 // where the bytes begin that need no escape
 	for i := range len(s) {
-		switch c := s[i]; c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, `\b`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
-			if c < ' ' {
-				b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-			} else {
-				b = append(b, c)
-			}
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
 		}
+		b = append(b, s[plain:i]...)
+		b = appendEscape(b, c)
+		plain = i + 1
 	}
-	return append(b, '"')
+	return append(append(b, s[plain:]...), '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '\b':
+		c = 'b'
+	case '\f':
+		c = 'f'
+	case '\n':
+		c = 'n'
+	case '\r':
+		c = 'r'
+	case '\t':
+		c = 't'
+	case '"', '\\':
+	default:
+		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	}
+	return append(b, '\\', c)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sinter-go/sinter/ir"
@@ -56,6 +57,44 @@ func TestWriteRefuses(t *testing.T) {
 	if err := Write(io.Discard, nil, long); err == nil || !strings.Contains(err.Error(), "limit is 100000000") {
 		t.Errorf("long header: error %v", err)
 	}
+}
+
+func TestEscapes(t *testing.T) {
+	var ascii []byte
+	for c := range byte(0x80) {
+		ascii = append(ascii, c)
+	}
+	got := string(appendString(nil, string(ascii)+"é\u2028"))
+	want := `"\u0000\u0001\u0002\u0003\u0004\u0005\u0006\u0007\b\t\n\u000b\f\r\u000e\u000f` +
+		`\u0010\u0011\u0012\u0013\u0014\u0015\u0016\u0017\u0018\u0019\u001a\u001b\u001c\u001d\u001e\u001f` +
+		` !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_` + "`abcdefghijklmnopqrstuvwxyz{|}~\x7fé\u2028\""
+	if got != want {
+		t.Errorf("wrote %q, want %q", got, want)
+	}
+	back, err := (&scanner{b: []byte(got)}).str()
+	if err != nil || string(back) != string(ascii)+"é\u2028" {
+		t.Errorf("read %q, %v", back, err)
+	}
+}
+
+// Tensors are read from many goroutines, while one closes the file. What is
+// checked is that the race detector is content and that no read finds the file
+// half closed.
+func TestConcurrentUse(t *testing.T) {
+	f := read(t, []byte(golden[4].want))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				a, err := f.Tensor("a")
+				if err == nil && a.Data[0] != 9 || err != nil && !errors.Is(err, fs.ErrClosed) {
+					t.Errorf("%v, %v", a, err)
+				}
+			}
+		})
+	}
+	wg.Go(func() { f.Close() })
+	wg.Wait()
 }
 
 // failingWriter takes limit bytes.
