@@ -1,0 +1,218 @@
+package cpu
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Device is a backend on the host's processors. See [backend.Backend] for the
+// meaning of its methods.
+type Device struct {
+	opt     Options
+	q       *queue
+	workers *workers
+
+	// Owned by the device goroutine.
+	store    map[ir.ID]*entry
+	pool     pool
+	kernels  map[string]*compiled
+	clock    int64
+	counters backend.Counters
+	errs     []*ir.Error // raised and not yet returned by Sync or Read
+
+	closeOnce sync.Once
+}
+
+// maxErrors bounds the errors kept for Sync.
+const maxErrors = 64
+
+var (
+	_ backend.Backend  = (*Device)(nil)
+	_ backend.Compiler = (*Device)(nil)
+	_ backend.Memory   = (*Device)(nil)
+	_ backend.Counting = (*Device)(nil)
+)
+
+// New opens a device.
+func New(opt Options) (*Device, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{opt: opt, q: newQueue(opt.QueueOps), workers: newWorkers(opt.Threads),
+		store: map[ir.ID]*entry{}, kernels: map[string]*compiled{}}
+	d.pool.limit = opt.Memory
+	go d.q.loop()
+	return d, nil
+}
+
+// Name returns the device's id without an index.
+func (d *Device) Name() string { return d.opt.ID }
+
+// Info describes the device.
+func (d *Device) Info() backend.Info {
+	return backend.Info{
+		ID: d.opt.ID, Kind: "cpu", Detail: runtime.GOARCH + ", kernels by " + string(d.opt.Generator),
+		DTypes: ir.DTypes(), Threads: d.opt.Threads, Memory: d.opt.Memory,
+		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": maxIdle},
+	}
+}
+
+// Usage says that every dtype is stored and computed with.
+func (d *Device) Usage(t ir.DType) backend.Usage {
+	if !t.Valid() {
+		return 0
+	}
+	return backend.CanStore | backend.CanCompute
+}
+
+// Submit appends nodes to the queue.
+func (d *Device) Submit(ctx context.Context, nodes []ir.Node) error {
+	return d.q.push(ctx, task{
+		ops: len(nodes),
+		run: func() {
+			for i := range nodes {
+				d.node(&nodes[i])
+			}
+		},
+	})
+}
+
+// Upload gives a tensor its contents.
+func (d *Device) Upload(t ir.Tensor, data []byte) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if int64(len(data)) != t.Bytes() {
+		return ir.Errorf(ir.ErrArgument, "%d bytes for %s, expected %d", len(data), t.Type, t.Bytes())
+	}
+	copied := append([]byte(nil), data...)
+	return d.q.push(nil, task{
+		run:  func() { d.upload(t, copied) },
+		fail: func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) },
+	})
+}
+
+// Alias makes another owner of a tensor's contents.
+func (d *Device) Alias(from, to ir.ID) error {
+	return d.q.push(nil, task{run: func() {
+		e := d.store[from]
+		if e == nil {
+			d.fail([]ir.Tensor{{ID: to}}, unknown(from))
+			return
+		}
+		d.setEntry(to, e.share())
+	}})
+}
+
+// Free drops tensors.
+func (d *Device) Free(ids ...ir.ID) {
+	// A closed device has no tensors left: nothing to free is no error.
+	_ = d.q.push(nil, task{run: func() {
+		for _, id := range ids {
+			d.drop(id)
+		}
+	}})
+}
+
+// Flush does nothing more than the queue does by itself: work starts at once.
+func (d *Device) Flush() error {
+	return d.q.push(nil, task{run: func() {}})
+}
+
+// Read waits for tensors and returns their contents.
+func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []error, error) {
+	data, errs := make([]backend.Data, len(ids)), make([]error, len(ids))
+	err := d.do(ctx, func() {
+		for i, id := range ids {
+			bytes, t, err := d.contents(id)
+			if err != nil {
+				errs[i] = err
+				d.reported(err)
+				continue
+			}
+			data[i] = backend.Data{Type: t, Bytes: bytes}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, errs, nil
+}
+
+// Sync waits for the queue and returns the first error not yet returned.
+func (d *Device) Sync(ctx context.Context) error {
+	var first *ir.Error
+	if err := d.do(ctx, func() {
+		if len(d.errs) > 0 {
+			first = d.errs[0]
+			d.errs = nil
+		}
+	}); err != nil {
+		return err
+	}
+	if first != nil {
+		return first
+	}
+	return nil
+}
+
+// do runs f on the device goroutine and waits for it, or for the end of ctx. f
+// may then still run later, so it must not touch what the caller gave up: the
+// results are handed over only if it ran in time.
+func (d *Device) do(ctx context.Context, f func()) error {
+	done := make(chan error, 1)
+	err := d.q.push(nil, task{
+		run:  func() { f(); done <- nil },
+		fail: func(err error) { done <- err },
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for the device", Device: d.opt.ID, Cause: ctx.Err()}
+	}
+}
+
+// Close finishes queued work and returns the memory.
+func (d *Device) Close() error {
+	d.closeOnce.Do(func() {
+		d.q.close()
+		d.workers.close()
+		for _, c := range d.kernels {
+			release(c.exe)
+		}
+		d.store, d.kernels = nil, nil
+		d.pool.trim()
+	})
+	return nil
+}
+
+// MemoryUsage counts tensors and bytes.
+func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
+	var u backend.MemoryUsage
+	err := d.do(ctx, func() {
+		u = backend.MemoryUsage{Tensors: len(d.store), InUse: d.pool.inUse,
+			Reserved: d.pool.inUse + d.pool.idle, Peak: d.pool.peak, Limit: d.pool.limit}
+	})
+	return u, err
+}
+
+// Cleanup gives idle buffers back.
+func (d *Device) Cleanup() {
+	_ = d.q.push(nil, task{run: func() { d.pool.trim() }})
+}
+
+// Counters returns totals since the device was opened.
+func (d *Device) Counters() backend.Counters {
+	var c backend.Counters
+	_ = d.do(context.Background(), func() { c = d.counters })
+	return c
+}

@@ -1,0 +1,67 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Generator says how kernels become code.
+type Generator string
+
+// The generators. Auto takes the widest that the processor has.
+const (
+	Auto      Generator = "auto"
+	Interpret Generator = "interp"
+	AVX2      Generator = "avx2"
+	AVX512    Generator = "avx512"
+)
+
+// Options configure a device. The zero value is ready to use.
+type Options struct {
+	ID        string    // of the device, "cpu" by default
+	Generator Generator // Auto by default
+	Threads   int       // that one kernel may use; GOMAXPROCS by default
+	QueueOps  int       // operations that may wait before Submit blocks; 4096 by default
+	Memory    int64     // bytes that tensors may take; unlimited by default
+	Routines  map[string]Routine
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.ID == "" {
+		o.ID = "cpu"
+	}
+	if o.Generator == "" {
+		o.Generator = Auto
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.QueueOps == 0 {
+		o.QueueOps = 4096
+	}
+	if o.Threads < 1 || o.Threads > 1024 {
+		return o, ir.Errorf(ir.ErrArgument, "threads is %d, expected 1 to 1024", o.Threads)
+	}
+	if o.QueueOps < 1 || o.Memory < 0 {
+		return o, ir.Errorf(ir.ErrArgument, "queue of %d operations, memory of %d bytes: expected positive limits", o.QueueOps, o.Memory)
+	}
+	switch o.Generator {
+	case Auto:
+		o.Generator = bestGenerator()
+	case Interpret:
+	case AVX2, AVX512:
+		if !hasGenerator(o.Generator) {
+			return o, ir.Errorf(ir.ErrUnsupported, "generator %q: this processor or target does not have it", o.Generator)
+		}
+	default:
+		return o, ir.Errorf(ir.ErrArgument, "generator %q, expected auto, interp, avx2 or avx512", o.Generator)
+	}
+	return o, nil
+}
+
+// String returns the options as text.
+func (o Options) String() string {
+	return fmt.Sprintf("id=%s generator=%s threads=%d queue=%d memory=%d", o.ID, o.Generator, o.Threads, o.QueueOps, o.Memory)
+}

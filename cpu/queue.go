@@ -1,0 +1,120 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// task is one entry of the queue: its cost in operations, what to run, and what
+// to do with a panic.
+type task struct {
+	ops  int
+	run  func()
+	fail func(error)
+}
+
+// queue hands tasks to the device goroutine, in order, holding at most limit
+// operations.
+type queue struct {
+	mu     sync.Mutex
+	tasks  []task
+	ops    int
+	limit  int
+	wake   chan struct{} // buffered: something to do
+	room   chan struct{} // closed and replaced when room appears
+	closed bool
+	done   chan struct{} // the goroutine ended
+}
+
+func newQueue(limit int) *queue {
+	return &queue{limit: limit, wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
+}
+
+var errClosed = ir.Errorf(ir.ErrClosed, "the device is closed")
+
+// push appends a task. It waits for room only if ctx is not nil and the task
+// costs operations; a task larger than the limit is let in when the queue is empty.
+func (q *queue) push(ctx context.Context, t task) error {
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return errClosed
+		}
+		if ctx == nil || t.ops == 0 || q.ops == 0 || q.ops+t.ops <= q.limit {
+			q.tasks = append(q.tasks, t)
+			q.ops += t.ops
+			q.mu.Unlock()
+			select {
+			case q.wake <- struct{}{}:
+			default:
+			}
+			return nil
+		}
+		room := q.room
+		q.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for room in the queue", Cause: ctx.Err()}
+		}
+	}
+}
+
+// loop is the body of the device goroutine.
+func (q *queue) loop() {
+	defer close(q.done)
+	for {
+		q.mu.Lock()
+		tasks := q.tasks
+		q.tasks = nil
+		closed := q.closed
+		q.mu.Unlock()
+		if len(tasks) == 0 {
+			if closed {
+				return
+			}
+			<-q.wake
+			continue
+		}
+		for i := range tasks {
+			runTask(&tasks[i])
+			q.mu.Lock()
+			q.ops -= tasks[i].ops
+			tasks[i] = task{}
+			close(q.room)
+			q.room = make(chan struct{})
+			q.mu.Unlock()
+		}
+	}
+}
+
+// runTask runs a task; a panic in it is a fault of ours and becomes an error of
+// the tensors concerned, so that the next task runs.
+func runTask(t *task) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("panic on the device goroutine: %v\n%s", p, debug.Stack())}
+			if t.fail != nil {
+				t.fail(err)
+			}
+		}
+	}()
+	t.run()
+}
+
+// close lets queued tasks finish and stops the goroutine.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	<-q.done
+}

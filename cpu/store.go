@@ -1,0 +1,235 @@
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/lower"
+)
+
+// entry is what an id names: a tensor, whose buffer other entries may share, or
+// the error of a tensor that could not be computed.
+type entry struct {
+	typ    ir.Type
+	layout ir.Layout
+	buf    *buffer
+	err    *ir.Error
+}
+
+// share returns another owner of the same contents.
+func (e *entry) share() *entry {
+	c := *e
+	if c.buf != nil {
+		c.buf.refs++
+	}
+	return &c
+}
+
+// contiguous reports whether the elements lie in row-major order without gaps.
+func (e *entry) contiguous() bool {
+	st := e.typ.Shape.Strides()
+	for i, d := range e.typ.Shape {
+		if d > 1 && e.layout.Strides[i] != st[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// bytes returns the memory of a contiguous entry.
+func (e *entry) bytes() []byte {
+	from := e.layout.Offset * int64(e.typ.DType.Size())
+	n := e.typ.Bytes()
+	if n == 0 {
+		return nil
+	}
+	return e.buf.data[from : from+n]
+}
+
+func unknown(id ir.ID) *ir.Error {
+	return ir.Errorf(ir.ErrInternal, "tensor %d is not known to the device: it was freed, or never made", id)
+}
+
+func (d *Device) setEntry(id ir.ID, e *entry) {
+	d.drop(id)
+	d.store[id] = e
+}
+
+func (d *Device) drop(id ir.ID) {
+	if e := d.store[id]; e != nil {
+		delete(d.store, id)
+		if e.buf != nil {
+			d.pool.put(e.buf)
+		}
+	}
+}
+
+// newEntry allocates a contiguous tensor.
+func (d *Device) newEntry(t ir.Type) (*entry, error) {
+	e := &entry{typ: t, layout: ir.Layout{Strides: t.Shape.Strides()}}
+	buf, err := d.pool.get(max(t.Bytes(), 1))
+	if err != nil {
+		d.pool.trim()
+		d.evict()
+		if buf, err = d.pool.get(max(t.Bytes(), 1)); err != nil {
+			return nil, err
+		}
+	}
+	e.buf = buf
+	return e, nil
+}
+
+func (d *Device) upload(t ir.Tensor, data []byte) {
+	e, err := d.newEntry(t.Type)
+	if err != nil {
+		d.fail([]ir.Tensor{t}, ir.AsError(err))
+		return
+	}
+	copy(e.buf.data, data)
+	d.setEntry(t.ID, e)
+}
+
+// fail marks tensors with an error that began here.
+func (d *Device) fail(out []ir.Tensor, err *ir.Error) {
+	if err.Device == "" {
+		e := *err
+		e.Device = d.opt.ID
+		err = &e
+	}
+	d.mark(out, err)
+	if len(d.errs) < maxErrors {
+		d.errs = append(d.errs, err)
+	}
+}
+
+// mark gives tensors an error, which may come from an operand.
+func (d *Device) mark(out []ir.Tensor, err *ir.Error) {
+	for _, t := range out {
+		d.setEntry(t.ID, &entry{typ: t.Type, err: err})
+	}
+}
+
+// reported takes an error that a Read returned off the list for Sync.
+func (d *Device) reported(err error) {
+	for i, e := range d.errs {
+		if e == err {
+			d.errs = append(d.errs[:i], d.errs[i+1:]...)
+			return
+		}
+	}
+}
+
+// contents returns a copy of a tensor's elements in row-major order.
+func (d *Device) contents(id ir.ID) ([]byte, ir.Type, error) {
+	e := d.store[id]
+	if e == nil {
+		return nil, ir.Type{}, unknown(id)
+	}
+	if e.err != nil {
+		return nil, e.typ, e.err
+	}
+	c, err := d.compact(id, e)
+	if err != nil {
+		return nil, e.typ, err
+	}
+	out := append(make([]byte, 0, e.typ.Bytes()), c.bytes()...)
+	if c != e {
+		d.pool.put(c.buf)
+	}
+	return out, e.typ, nil
+}
+
+// compact returns e itself if it is contiguous, else a contiguous copy that the
+// caller must put back.
+func (d *Device) compact(id ir.ID, e *entry) (*entry, error) {
+	if e.contiguous() {
+		return e, nil
+	}
+	c, err := d.newEntry(e.typ)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.copyInto(id, e, c.buf, c.layout); err != nil {
+		d.pool.put(c.buf)
+		return nil, err
+	}
+	return c, nil
+}
+
+// copyInto copies a tensor to a layout in a buffer.
+func (d *Device) copyInto(id ir.ID, e *entry, buf *buffer, l ir.Layout) error {
+	if e.typ.Shape.Size() == 0 {
+		return nil
+	}
+	const target = ^ir.ID(0)
+	n := lower.CopyNode(ir.Tensor{ID: id, Type: e.typ}, ir.Tensor{ID: target, Type: e.typ}, ir.Site{})
+	block, err := lower.New([]ir.Node{n}, func(t ir.ID) ir.Layout {
+		if t == target {
+			return l
+		}
+		return e.layout
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return d.runBlock(block, func(t ir.ID) *buffer {
+		if t == target {
+			return buf
+		}
+		return e.buf
+	})
+}
+
+// runBlock runs a lowered block over buffers.
+func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
+	c, err := d.kernelFor(b)
+	if err != nil {
+		return err
+	}
+	l := &kernel.Launch{Extents: b.Extents, Params: b.Bind(c.params), Args: make([]kernel.Operand, len(b.Args))}
+	for i, a := range b.Args {
+		l.Args[i] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+	}
+	return d.launch(c.exe, c.k, l, b.Nodes)
+}
+
+func operand(buf *buffer, offset int64, strides []int64, gatherStride, gatherExtent int64) kernel.Operand {
+	return kernel.Operand{Base: unsafe.Pointer(unsafe.SliceData(buf.data)), Size: int64(cap(buf.data)),
+		Offset: offset, Strides: strides, GatherStride: gatherStride, GatherExtent: gatherExtent}
+}
+
+// launch runs a kernel and turns a fault into an error.
+func (d *Device) launch(exe kernel.Executable, k *kernel.Kernel, l *kernel.Launch, nodes []ir.Node) error {
+	for _, n := range l.Extents {
+		if n == 0 {
+			return nil
+		}
+	}
+	if k.HasFault() {
+		l.Fault = new(kernel.Fault)
+	}
+	d.counters.Kernels++
+	d.workers.run(exe, l, k)
+	if l.Fault == nil {
+		return nil
+	}
+	code, at := l.Fault.First()
+	if code == kernel.NoFault {
+		return nil
+	}
+	return ir.Errorf(ir.ErrData, "%s, first at element %s of the result", code, position(nodes[len(nodes)-1].Out[0].Shape, at))
+}
+
+// position turns a linear index into coordinates.
+func position(shape ir.Shape, linear int64) string {
+	at := make([]int64, len(shape))
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] > 0 {
+			at[i] = linear % int64(shape[i])
+			linear /= int64(shape[i])
+		}
+	}
+	return fmt.Sprint(at)
+}
