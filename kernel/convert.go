@@ -13,7 +13,7 @@ import (
 //
 //   - float to float: the nearest value, ties to even, rounded once whatever
 //     the two types (never through a third); subnormals are kept, overflow gives
-//     infinity, a NaN stays a NaN and becomes quiet.
+//     infinity, a NaN stays a NaN (which one is not specified).
 //   - float to integer: truncated towards zero; what is out of range saturates
 //     to the range of the destination itself, also of a narrow one; NaN gives 0.
 //   - integer to integer: modulo 2^bits (wraps), sign-extended from signed types.

@@ -16,8 +16,8 @@ const (
 // float64 keeps it on its side of every midpoint between two float32 values, so
 // only a sum that lands on a midpoint can be wrong.
 func FMA32(a, b, c float32) float32 {
-	p := float64(a) * float64(b)
-	s := float64(p) + float64(c)
+	p := float64(float64(a) * float64(b))
+	s := p + float64(c)
 	u := math.Float64bits(s)
 	if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
 		return float32(s)
@@ -56,8 +56,8 @@ func fmaInto[T number](d, a, b []T) {
 	case []float32:
 		d, a, b := as[float32](d, n), as[float32](a, n), as[float32](b, n)
 		for i, c := range d {
-			p := float64(a[i]) * float64(b[i])
-			s := float64(p) + float64(c)
+			p := float64(float64(a[i]) * float64(b[i]))
+			s := p + float64(c)
 			u := math.Float64bits(s)
 			if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
 				d[i] = float32(s)

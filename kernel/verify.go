@@ -30,6 +30,25 @@ func (k *Kernel) Verify() error {
 			return fmt.Errorf("kernel %s: arg%d has no dtype", k.Name, i)
 		}
 	}
+	// What the levels are computed from has to be in range first.
+	for i := range k.Body {
+		in := &k.Body[i]
+		for _, r := range [...]Ref{in.A, in.B, in.C} {
+			if r != None && (r < 0 || int(r) >= i) {
+				return fmt.Errorf("kernel %s: %%%d %s: operand %%%d is not defined before", k.Name, i, in.Op, r)
+			}
+		}
+		switch in.Op {
+		case OpIndex, OpExtent:
+			if in.Imm >= uint64(len(k.Axes)) {
+				return fmt.Errorf("kernel %s: %%%d %s: no axis %d", k.Name, i, in.Op, in.Imm)
+			}
+		case OpLoad, OpGather, OpStore:
+			if in.Imm >= uint64(len(k.Args)) {
+				return fmt.Errorf("kernel %s: %%%d %s: no argument %d", k.Name, i, in.Op, in.Imm)
+			}
+		}
+	}
 	levels := k.Levels()
 	for i := range k.Body {
 		if err := k.verifyInstr(i, levels); err != nil {
@@ -97,7 +116,7 @@ func (k *Kernel) verifyInstr(i int, levels []Level) error {
 			return fmt.Errorf("argument %d: gather flag does not match", in.Imm)
 		}
 		if in.Op == OpStore {
-			if levels[in.A] > k.ArgLevel(int(in.Imm)) {
+			if levels[in.A] == ElementLevel && k.ArgLevel(int(in.Imm)) < ElementLevel {
 				return fmt.Errorf("an element-level value is stored to a row-level argument")
 			}
 			return same(in.Type)
