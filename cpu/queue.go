@@ -98,7 +98,7 @@ func (q *queue) loop() {
 func runTask(t *task) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("panic on the device goroutine: %v\n%s", p, debug.Stack())}
+			err := &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("panic on the device goroutine: %v", p), Detail: string(debug.Stack())}
 			if t.fail != nil {
 				t.fail(err)
 			}

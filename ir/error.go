@@ -57,6 +57,7 @@ type Error struct {
 	Site     Site   // the user's line
 	Msg      string // what was given and what was expected
 	Cause    error
+	Detail   string // for a report of a fault of Sinter itself, such as a stack; not part of the line
 }
 
 // Errorf makes an error of a kind; the recorder adds operation, operands and site.

@@ -75,8 +75,8 @@ func elementwiseSpace(n *ir.Node, in, out []ir.Layout) *space {
 		s.extents = append(s.extents, int64(d))
 		s.kinds = append(s.kinds, kernel.Parallel)
 	}
-	for i, t := range n.In {
-		s.in = append(s.in, spread(t.Type, in[i], shape))
+	for i := range in { // none for a gather, which lays out its own
+		s.in = append(s.in, spread(n.In[i].Type, in[i], shape))
 	}
 	for i, t := range n.Out {
 		s.out = append(s.out, spread(t.Type, out[i], shape))

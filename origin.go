@@ -1,0 +1,143 @@
+package sinter
+
+import (
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Origin tells how a tracked tensor was made: which row of which tensors. It is
+// what gradients walk. A tensor refers to its origin, an origin to its operands,
+// and nothing refers forward: a graph that nobody differentiates goes with its
+// last tensor.
+type Origin struct {
+	Row   *ir.Row
+	Attrs ir.Attrs
+	In    []*Tensor
+	Out   []*Tensor // without origins, so that no cycle arises
+	Seq   uint64    // grows in the order of recording
+}
+
+var originSeq atomic.Uint64
+
+// Track returns x as a leaf of gradients: operations on the result are tracked.
+// It shares the memory of x.
+func (t *Tensor) Track() *Tensor {
+	if err := t.failure(); err != nil {
+		return errored(err)
+	}
+	c := *t
+	c.origin = &Origin{Seq: originSeq.Add(1)}
+	c.result = 0
+	return &c
+}
+
+// Detach returns x without its origin: gradients stop here. It shares the memory
+// of x.
+func (t *Tensor) Detach() *Tensor {
+	if err := t.failure(); err != nil {
+		return errored(err)
+	}
+	c := *t
+	c.origin = nil
+	return &c
+}
+
+// Tracked reports whether operations on the tensor are tracked.
+func (t *Tensor) Tracked() bool { return t != nil && t.origin != nil }
+
+// Origin returns how a tracked tensor was made and which result it is. The
+// origin of a leaf has no row; that of an untracked tensor is nil.
+func (t *Tensor) Origin() (*Origin, int) {
+	if t == nil {
+		return nil, 0
+	}
+	return t.origin, t.result
+}
+
+// track gives results an origin if a gradient can reach an operand through them.
+func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
+	if scope != nil && scope.noGrad || !r.Differentiable() {
+		return
+	}
+	needed := false
+	for _, t := range in {
+		needed = needed || t.origin != nil
+	}
+	if !needed {
+		return
+	}
+	o := &Origin{Row: r, Attrs: attrs, In: append([]*Tensor(nil), in...), Seq: originSeq.Add(1)}
+	for _, t := range out {
+		plain := *t
+		o.Out = append(o.Out, &plain)
+		if t.typ.DType.IsFloat() {
+			t.origin = o
+		}
+	}
+}
+
+// Graph records rows on tensors for gradients and decompositions.
+type Graph struct {
+	// Stream and Scope of constants; that of the operands for all others.
+	Stream *Stream
+	Scope  *Scope
+}
+
+var _ ir.Graph = Graph{}
+
+// Apply records a row with one result.
+func (g Graph) Apply(row string, in []ir.Value, attrs ...ir.Named) ir.Value {
+	return g.ApplyN(row, in, attrs...)[0]
+}
+
+// ApplyN records a row.
+func (g Graph) ApplyN(row string, in []ir.Value, attrs ...ir.Named) []ir.Value {
+	r := g.Stream.dev.runtime.Table.Lookup(row)
+	if r == nil {
+		return []ir.Value{errored(ir.Errorf(ir.ErrInternal, "a gradient or decomposition uses %q, which is no row", row))}
+	}
+	ts := make([]*Tensor, len(in))
+	for i, v := range in {
+		ts[i], _ = v.(*Tensor)
+	}
+	out := apply(r, g.Stream, ts, attrs)
+	vs := make([]ir.Value, len(out))
+	for i, t := range out {
+		if len(in) == 0 && g.Scope != nil && t.err == nil {
+			t.scope = g.Scope
+			if err := g.Scope.own([]*Tensor{t}); err != nil {
+				t = errored(err)
+			}
+		}
+		vs[i] = t
+	}
+	return vs
+}
+
+// Scalar is a constant.
+func (g Graph) Scalar(v float64, t DType) ir.Value {
+	s, err := scalarOf(v, t)
+	if t.IsInt() {
+		s, err = scalarOf(int64(v), t)
+	}
+	if err != nil {
+		return errored(err)
+	}
+	c := full(g.Stream, nil, s)
+	if g.Scope != nil && c.err == nil {
+		c.scope = g.Scope
+		if err := g.Scope.own([]*Tensor{c}); err != nil {
+			return errored(err)
+		}
+	}
+	return c
+}
+
+// Type returns the type of a value.
+func (g Graph) Type(v ir.Value) ir.Type {
+	if t, ok := v.(*Tensor); ok && t != nil {
+		return t.typ
+	}
+	return ir.Type{}
+}

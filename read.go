@@ -1,0 +1,126 @@
+package sinter
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/internal/callsite"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Array is a tensor on the host: row-major elements in the machine's byte order.
+type Array struct {
+	DType DType
+	Shape []int
+	Bytes []byte
+}
+
+// Read waits for tensors and returns their contents, in one round trip per
+// device. The error is that of the first tensor that carries one; arrays of the
+// others are valid all the same.
+func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
+	out := make([]Array, len(ts))
+	var first error
+	note := func(err error) {
+		if first == nil && err != nil {
+			first = err
+		}
+	}
+	byDevice := map[*Device][]int{}
+	var order []*Device
+	for i, t := range ts {
+		if err := t.failure(); err != nil {
+			note(err)
+			continue
+		}
+		s := t.h.stream
+		s.Flush()
+		if err := s.failure(t.h.id); err != nil {
+			note(err)
+			continue
+		}
+		if byDevice[s.dev] == nil {
+			order = append(order, s.dev)
+		}
+		byDevice[s.dev] = append(byDevice[s.dev], i)
+	}
+	for _, d := range order {
+		ids := make([]ir.ID, 0, len(ts))
+		for _, i := range byDevice[d] {
+			ids = append(ids, ts[i].h.id)
+		}
+		data, errs, err := d.backend.Read(ctx, ids...)
+		if err != nil {
+			note(err)
+			continue
+		}
+		for j, i := range byDevice[d] {
+			note(errs[j])
+			if errs[j] == nil {
+				out[i] = Array{data[j].Type.DType, data[j].Type.Shape, data[j].Bytes}
+			}
+		}
+	}
+	for _, t := range ts { // reading keeps tensors alive until here
+		keepAlive(t)
+	}
+	return out, first
+}
+
+// Values returns the elements of an array as a Go slice. T must hold the array's
+// dtype exactly: []float32 for f32; [Tensor.Cast] f16 and bf16 to f32 first.
+func Values[T Element](a Array) ([]T, error) {
+	if d := dtypeOf[T](); d != a.DType {
+		var zero T
+		return nil, &ir.Error{Kind: ir.ErrDType, Op: "values", Site: callsite.Find(),
+			Msg: "the array is " + a.DType.String() + ", but []" + typeName(zero) + " holds " + d.String()}
+	}
+	if len(a.Bytes) == 0 {
+		return []T{}, nil
+	}
+	var zero T
+	out := make([]T, len(a.Bytes)/int(unsafe.Sizeof(zero)))
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(a.Bytes)), a.Bytes)
+	return out, nil
+}
+
+// Data waits for a tensor and returns its elements in row-major order.
+func Data[T Element](ctx context.Context, t *Tensor) ([]T, error) {
+	if err := t.failure(); err != nil {
+		return nil, err
+	}
+	if d := dtypeOf[T](); d != t.typ.DType { // before waiting
+		return Values[T](Array{DType: t.typ.DType})
+	}
+	a, err := Read(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return Values[T](a[0])
+}
+
+// Item waits for a tensor of one element and returns it.
+func Item[T Element](ctx context.Context, t *Tensor) (T, error) {
+	var zero T
+	if err := t.failure(); err != nil {
+		return zero, err
+	}
+	if t.Size() != 1 {
+		return zero, t.argument("item", "%v has %d elements, expected 1", t.typ.Shape, t.Size()).Err()
+	}
+	v, err := Data[T](ctx, t)
+	if err != nil {
+		return zero, err
+	}
+	return v[0], nil
+}
+
+// CopyTo waits for a tensor and makes a copy of it on another device.
+func (t *Tensor) CopyTo(ctx context.Context, d *Device) (*Tensor, error) {
+	a, err := Read(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	c := FromBytes(On(d), a[0].DType, a[0].Bytes, a[0].Shape...)
+	return c, c.Err()
+}

@@ -1,0 +1,133 @@
+package sinter
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Runtime holds drivers, open devices and custom operations. Most programs use
+// the default one through the functions of the package.
+type Runtime struct {
+	Drivers backend.Registry
+	Table   ir.Table
+
+	mu      sync.Mutex
+	devices map[backend.Backend]*Device
+}
+
+// NewRuntime returns a runtime with the devices "cpu" (generated code where the
+// processor has a generator) and "interp" (the reference interpreter).
+func NewRuntime() *Runtime {
+	r := &Runtime{devices: map[backend.Backend]*Device{}}
+	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
+	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
+	for _, add := range extraDrivers {
+		add(&r.Drivers)
+	}
+	return r
+}
+
+// extraDrivers are those of targets that have more than processors.
+var extraDrivers []func(*backend.Registry)
+
+type cpuDriver struct{ opt cpu.Options }
+
+func (cpuDriver) Count() (int, error) { return 1, nil }
+func (d cpuDriver) Open(int) (backend.Backend, error) {
+	b, err := cpu.New(d.opt)
+	if err != nil { // not a typed nil in the interface
+		return nil, err
+	}
+	return b, nil
+}
+
+// Default is the runtime that the functions of the package forward to.
+var Default = sync.OnceValue(NewRuntime)
+
+// Device opens the device with an id, such as "cpu" or "cuda:0"; opening it
+// again returns the same one.
+func (r *Runtime) Device(id string) (*Device, error) {
+	b, err := r.Drivers.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.Adopt(b), nil
+}
+
+// Adopt makes a device of a backend that the caller opened or composed.
+func (r *Runtime) Adopt(b backend.Backend) *Device {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.devices[b]
+	if d == nil {
+		d = &Device{backend: b, runtime: r, info: b.Info()}
+		d.stream = &Stream{dev: d, ctx: context.Background()}
+		r.devices[b] = d
+	}
+	return d
+}
+
+// OpenDevice opens a device of the default runtime.
+func OpenDevice(id string) (*Device, error) { return Default().Device(id) }
+
+// DefaultDevice returns the device on which tensors are made when none is
+// named: "cpu" of the default runtime.
+func DefaultDevice() *Device { return defaultDevice() }
+
+var defaultDevice = sync.OnceValue(func() *Device {
+	d, err := Default().Device("cpu")
+	if err != nil {
+		panic("sinter: BUG: the cpu device does not open: " + err.Error())
+	}
+	return d
+})
+
+// Device is where tensors live and operations run. It is safe for concurrent use.
+type Device struct {
+	backend backend.Backend
+	runtime *Runtime
+	info    backend.Info
+	stream  *Stream // the default one
+	lastID  atomic.Uint64
+}
+
+// ID returns the id of the device, such as "cpu".
+func (d *Device) ID() string { return d.info.ID }
+
+// Info describes the device.
+func (d *Device) Info() backend.Info { return d.info }
+
+// Backend returns what runs the device's operations.
+func (d *Device) Backend() backend.Backend { return d.backend }
+
+// String returns the id.
+func (d *Device) String() string { return d.info.ID }
+
+// Stream returns the device's default stream.
+func (d *Device) Stream() *Stream { return d.stream }
+
+// NewStream makes another stream. Operations recorded on it wait for its own
+// flushes; cancelling ctx ends waits for room in the device's queue and makes
+// what was not yet submitted errors of kind ErrCancelled.
+func (d *Device) NewStream(ctx context.Context) *Stream { return &Stream{dev: d, ctx: ctx} }
+
+// Sync waits until everything recorded on the device's default stream is done
+// and returns the first error that nobody has seen yet.
+func (d *Device) Sync(ctx context.Context) error {
+	d.stream.Flush()
+	return d.backend.Sync(ctx)
+}
+
+// Close finishes the device's work and returns its memory. Its tensors become
+// errors of kind ErrClosed when read.
+func (d *Device) Close() error {
+	d.stream.Flush()
+	return d.backend.Close()
+}
+
+func (d *Device) newID() ir.ID { return ir.ID(d.lastID.Add(1)) }

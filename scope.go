@@ -1,0 +1,170 @@
+package sinter
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Scope owns the results of operations that take part in it and releases them
+// when it ends: the main road to bounded memory in loops and services.
+//
+//	for batch := range batches {
+//		s := sinter.NewScope("step")
+//		x := s.In(batch)
+//		...                      // every result belongs to s
+//		loss := s.Keep(l)        // this one outlives it
+//		s.End()
+//	}
+//
+// A result belongs to the deepest scope among its operands. Operands of two
+// scopes neither of which contains the other are an error that names both. A
+// scope is safe for concurrent use.
+type Scope struct {
+	name   string
+	parent *Scope
+	depth  int
+	noGrad bool
+	stream *Stream // nil: that of the operands
+
+	mu    sync.Mutex
+	owned map[*handle]struct{}
+	ended bool
+}
+
+// ScopeOption configures a scope.
+type ScopeOption func(*Scope)
+
+// NoGrad makes results of the scope untracked: no gradient passes them.
+func NoGrad() ScopeOption { return func(s *Scope) { s.noGrad = true } }
+
+// OnStream makes operations of the scope go to a stream of its own.
+func OnStream(st *Stream) ScopeOption { return func(s *Scope) { s.stream = st } }
+
+// NewScope begins a top-level scope. The name is for messages.
+func NewScope(name string, opts ...ScopeOption) *Scope {
+	s := &Scope{name: name, owned: map[*handle]struct{}{}}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Sub begins a scope inside s; it inherits the settings of s.
+func (s *Scope) Sub(name string, opts ...ScopeOption) *Scope {
+	c := &Scope{name: name, parent: s, depth: s.depth + 1, noGrad: s.noGrad, stream: s.stream, owned: map[*handle]struct{}{}}
+	for _, o := range opts {
+		o(c)
+	}
+	return c
+}
+
+// Name returns the scope's name, preceded by those of the scopes around it.
+func (s *Scope) Name() string {
+	if s.parent == nil {
+		return s.name
+	}
+	return s.parent.Name() + "/" + s.name
+}
+
+// In returns x as a member of the scope: what is computed from it belongs to the
+// scope. x itself keeps its owner.
+func (s *Scope) In(x *Tensor) *Tensor {
+	if err := x.failure(); err != nil {
+		return errored(err)
+	}
+	t := *x
+	t.scope = s
+	if s.noGrad {
+		t.origin = nil
+	}
+	return &t
+}
+
+// Keep moves a result of the scope to the scope around it, or out of scopes
+// altogether, so that it outlives the scope. It returns the tensor to use.
+func (s *Scope) Keep(x *Tensor) *Tensor {
+	if err := x.failure(); err != nil {
+		return errored(err)
+	}
+	s.mu.Lock()
+	_, owned := s.owned[x.h]
+	delete(s.owned, x.h)
+	s.mu.Unlock()
+	t := *x
+	t.scope = s.parent
+	if owned && s.parent != nil {
+		if err := s.parent.own([]*Tensor{&t}); err != nil {
+			return errored(err)
+		}
+	}
+	return &t
+}
+
+// own makes tensors belong to the scope.
+func (s *Scope) own(ts []*Tensor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name())
+	}
+	for _, t := range ts {
+		s.owned[t.h] = struct{}{}
+	}
+	return nil
+}
+
+// Live returns the number of tensors that the scope owns and would release.
+func (s *Scope) Live() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.owned)
+}
+
+// End releases every tensor that the scope owns. The end of a top-level scope
+// also submits what was recorded, without waiting. Ending twice is harmless.
+func (s *Scope) End() {
+	s.mu.Lock()
+	owned := s.owned
+	s.owned, s.ended = nil, true
+	s.mu.Unlock()
+	streams := map[*Stream]struct{}{}
+	for h := range owned {
+		h.release()
+		streams[h.stream] = struct{}{}
+	}
+	if s.parent == nil {
+		for st := range streams {
+			st.Flush()
+		}
+	}
+}
+
+// inside reports whether s is o or inside it.
+func (s *Scope) inside(o *Scope) bool {
+	for ; s != nil && s.depth >= o.depth; s = s.parent {
+		if s == o {
+			return true
+		}
+	}
+	return false
+}
+
+// meet returns the deepest scope among tensors.
+func meet(in []*Tensor) (*Scope, error) {
+	var deepest *Scope
+	for _, t := range in {
+		switch {
+		case t.scope == nil || t.scope == deepest:
+		case deepest == nil || t.scope.inside(deepest):
+			deepest = t.scope
+		case !deepest.inside(t.scope):
+			return nil, ir.Errorf(ir.ErrArgument, "operands belong to unrelated scopes %q and %q; Keep one of them, or enter it with In", deepest.Name(), t.scope.Name())
+		}
+	}
+	return deepest, nil
+}
+
+// String names the scope.
+func (s *Scope) String() string { return fmt.Sprintf("scope(%s)", s.Name()) }

@@ -1,0 +1,124 @@
+package sinter
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Budgets of a stream: recorded work is submitted when either is reached.
+const (
+	maxPendingOps   = 256
+	maxPendingBytes = 64 << 20
+)
+
+// Stream is an ordered record of operations for one device. Recording never
+// waits for results; work is submitted on a read, a sync, a flush, the end of a
+// top-level scope, or when a budget is reached, never by a timer. It is safe for
+// concurrent use.
+type Stream struct {
+	dev *Device
+	ctx context.Context
+
+	mu      sync.Mutex
+	pending []ir.Node
+	bytes   int64
+	frees   []ir.ID
+	failed  map[ir.ID]*ir.Error // results of work that could not be submitted
+	cuts    Cuts
+}
+
+// Cuts counts why recorded work was submitted.
+type Cuts struct {
+	Flush, Ops, Bytes int64
+}
+
+// Device returns the stream's device.
+func (s *Stream) Device() *Device { return s.dev }
+
+// Cuts returns the counts so far.
+func (s *Stream) Cuts() Cuts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cuts
+}
+
+// record appends a node.
+func (s *Stream) record(n ir.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(s.pending, n)
+	for _, t := range n.Out {
+		s.bytes += t.Bytes()
+	}
+	switch {
+	case len(s.pending) >= maxPendingOps:
+		s.cuts.Ops++
+		s.submit()
+	case s.bytes >= maxPendingBytes:
+		s.cuts.Bytes++
+		s.submit()
+	}
+}
+
+// Flush submits what was recorded, and does not wait for it.
+func (s *Stream) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) > 0 {
+		s.cuts.Flush++
+	}
+	s.submit()
+}
+
+// submit hands pending nodes and frees to the backend. The lock is held, so that
+// the order of the queue is the order of recording.
+func (s *Stream) submit() {
+	if len(s.pending) > 0 {
+		nodes := s.pending
+		s.pending, s.bytes = nil, 0
+		if err := s.dev.backend.Submit(s.ctx, nodes); err != nil {
+			s.poison(nodes, ir.AsError(err))
+		}
+	}
+	if len(s.frees) > 0 {
+		ids := s.frees
+		s.frees = nil
+		for _, id := range ids {
+			delete(s.failed, id)
+		}
+		s.dev.backend.Free(ids...)
+	}
+}
+
+// poison remembers the results of nodes that never reached the device.
+func (s *Stream) poison(nodes []ir.Node, err *ir.Error) {
+	if s.failed == nil {
+		s.failed = map[ir.ID]*ir.Error{}
+	}
+	for i := range nodes {
+		e := *err
+		e.Op, e.Operands, e.Site, e.Device = nodes[i].Row.Name, nodes[i].InTypes(), nodes[i].Site, s.dev.ID()
+		for _, t := range nodes[i].Out {
+			s.failed[t.ID] = &e
+		}
+	}
+}
+
+// failure returns the error of a result that never reached the device.
+func (s *Stream) failure(id ir.ID) *ir.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed[id]
+}
+
+// free drops an id after the work that was recorded before.
+func (s *Stream) free(id ir.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frees = append(s.frees, id)
+	if len(s.pending) == 0 && len(s.frees) >= 64 {
+		s.submit()
+	}
+}

@@ -1,0 +1,155 @@
+package sinter
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// DType is the element type of a tensor.
+type DType = ir.DType
+
+// The element types.
+const (
+	Bool = ir.Bool
+	I8   = ir.I8
+	I16  = ir.I16
+	I32  = ir.I32
+	I64  = ir.I64
+	U8   = ir.U8
+	U16  = ir.U16
+	U32  = ir.U32
+	U64  = ir.U64
+	F16  = ir.F16
+	BF16 = ir.BF16
+	F32  = ir.F32
+	F64  = ir.F64
+)
+
+// Tensor is an array of elements of one dtype on a device: a value, never
+// changed once made. Methods record operations and return at once. It is safe
+// for concurrent use. Tensors made by hand (&Tensor{}) carry an error.
+type Tensor struct {
+	typ    ir.Type
+	err    *ir.Error
+	h      *handle
+	scope  *Scope
+	origin *Origin // how it was made, if gradients may be asked for
+	result int     // which result of the origin it is
+}
+
+// handle owns an id on a device. Tensors share it; the device's memory goes when
+// it is released or collected.
+type handle struct {
+	id       ir.ID
+	stream   *Stream
+	released *atomic.Bool
+}
+
+type freed struct {
+	id       ir.ID
+	stream   *Stream
+	released *atomic.Bool
+}
+
+func (f freed) free() {
+	if f.released.CompareAndSwap(false, true) {
+		f.stream.free(f.id)
+	}
+}
+
+func newHandle(s *Stream) *handle {
+	h := &handle{id: s.dev.newID(), stream: s, released: new(atomic.Bool)}
+	runtime.AddCleanup(h, freed.free, freed{h.id, s, h.released})
+	return h
+}
+
+func (h *handle) release() { freed{h.id, h.stream, h.released}.free() }
+
+// errored returns a tensor that carries an error.
+func errored(err error) *Tensor { return &Tensor{err: ir.AsError(err)} }
+
+// failure returns the error that a tensor is known to carry without asking the
+// device.
+func (t *Tensor) failure() *ir.Error {
+	switch {
+	case t == nil:
+		return ir.Errorf(ir.ErrArgument, "the tensor is nil")
+	case t.err != nil:
+		return t.err
+	case t.h == nil:
+		return ir.Errorf(ir.ErrArgument, "the tensor was not made by this package")
+	case t.h.released.Load():
+		return ir.Errorf(ir.ErrClosed, "the tensor was released, or its scope has ended")
+	}
+	return nil
+}
+
+// Err returns the error that recording gave the tensor: a wrong shape or dtype,
+// a released operand. Errors of running show when the tensor is read.
+func (t *Tensor) Err() error {
+	if err := t.failure(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Shape returns the extents; nil for a tensor that carries an error.
+func (t *Tensor) Shape() []int {
+	if t == nil {
+		return nil
+	}
+	return t.typ.Shape.Clone()
+}
+
+// Rank returns the number of axes.
+func (t *Tensor) Rank() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.typ.Shape)
+}
+
+// Dim returns the extent of an axis; negative axes count from the end. It is 0
+// for an axis that the tensor does not have.
+func (t *Tensor) Dim(axis int) int {
+	a, err := ir.Axis(axis, t.Rank())
+	if err != nil {
+		return 0
+	}
+	return t.typ.Shape[a]
+}
+
+// Size returns the number of elements.
+func (t *Tensor) Size() int {
+	if t == nil || t.err != nil {
+		return 0
+	}
+	return t.typ.Shape.Size()
+}
+
+// DType returns the element type.
+func (t *Tensor) DType() DType {
+	if t == nil {
+		return ir.Invalid
+	}
+	return t.typ.DType
+}
+
+// Device returns the device that the tensor lives on, nil if it carries an error.
+func (t *Tensor) Device() *Device {
+	if t == nil || t.h == nil {
+		return nil
+	}
+	return t.h.stream.dev
+}
+
+// Release says that the program will not use the tensor again, nor any that
+// shares its memory handle ([Scope.In], [Tensor.Track]). Views and results made
+// before stay valid. Releasing twice is harmless.
+func (t *Tensor) Release() {
+	if t != nil && t.h != nil {
+		t.h.release()
+	}
+}
