@@ -93,6 +93,47 @@ func (s Scalar) Check() error {
 	return nil
 }
 
+// MakeScalar converts a value as the row cast does: floats round to nearest
+// even, integers truncate and saturate (NaN gives 0), bool is nonzero.
+func MakeScalar(d DType, v float64) Scalar {
+	s := Scalar{DType: d}
+	width := uint(d.Bits())
+	switch d.Kind() {
+	case KindBool:
+		if v != 0 {
+			s.Bits = 1
+		}
+	case KindInt:
+		limit := math.Ldexp(1, int(width)-1)
+		switch {
+		case v >= limit:
+			s.Bits = 1<<(width-1) - 1
+		case v < -limit:
+			s.Bits = 1 << (width - 1)
+		case v == v:
+			s.Bits = uint64(int64(v)) & (math.MaxUint64 >> (64 - width))
+		}
+	case KindUint:
+		switch {
+		case v >= math.Ldexp(1, int(width)):
+			s.Bits = math.MaxUint64 >> (64 - width)
+		case v > 0:
+			s.Bits = uint64(v)
+		}
+	case KindFloat:
+		f := formatOf(d)
+		sign := math.Float64bits(v) >> 63 << (f.exp + f.frac)
+		if v != v {
+			s.Bits = f.quietNaN()
+		} else if bits, ok := f.encode(v); ok && !math.IsInf(v, 0) {
+			s.Bits = bits
+		} else {
+			s.Bits = sign | (1<<f.exp-1)<<f.frac
+		}
+	}
+	return s
+}
+
 // Canonical returns the scalar with any NaN replaced by the positive quiet one
 // without payload.
 func (s Scalar) Canonical() Scalar {
