@@ -3,6 +3,7 @@ package ir
 import (
 	"crypto/sha256"
 	enc "encoding/binary"
+	"math"
 	"strings"
 )
 
@@ -41,22 +42,27 @@ const WithSites WireOption = 1
 
 // AppendWire appends the binary form of the program to b. Programs that differ
 // only in ids have the same bytes, and so do NaN scalars. The program must
-// verify; the encoding of one that does not is refused by [DecodeWire].
+// verify: types of results are not written, since the rows give them.
 func (p *Program) AppendWire(b []byte, opts ...WireOption) []byte {
 	w := wireWriter{b: append(b, wireMagic...)}
 	w.header(p.Nodes, opts)
 	w.string(p.Name)
 	w.rowTable(p.Nodes)
 	index := make(map[ID]uint64, len(p.Inputs)+len(p.Nodes))
+	defined := uint64(0)
+	define := func(t Tensor) {
+		index[t.ID] = defined
+		defined++
+	}
 	w.uint(uint64(len(p.Inputs)))
 	for _, t := range p.Inputs {
-		index[t.ID] = uint64(len(index))
+		define(t)
 		w.typ(t.Type)
 	}
 	ref := func(id ID) {
 		i, ok := index[id]
 		if !ok {
-			i = uint64(len(index)) // not defined so far, which the decoder says
+			i = math.MaxUint64 // which the decoder refuses as not defined
 		}
 		w.uint(i)
 	}
@@ -70,7 +76,7 @@ func (p *Program) AppendWire(b []byte, opts ...WireOption) []byte {
 		}
 		w.nodeTail(n)
 		for _, t := range n.Out {
-			index[t.ID] = uint64(len(index))
+			define(t)
 		}
 	}
 	w.uint(uint64(len(p.Outputs)))
