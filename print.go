@@ -33,15 +33,15 @@ func (t *Tensor) String() string {
 func (a Array) String() string {
 	shape := ir.Shape(a.Shape)
 	p := printer{a: a, strides: shape.Strides(), full: shape.Size() <= summarise}
-	if shape.Size() > 0 {
-		p.walk(0, 0, func(i int64) { p.width = max(p.width, len(p.element(i))) })
+	if a.DType.IsFloat() {
+		p.floats = newFloatFormat(a.DType)
+		p.walk(0, 0, func(i int64) { p.floats.see(p.float(i)) })
+		p.walk(0, 0, func(i int64) { p.floats.measure(p.float(i)) })
+	} else {
+		p.walk(0, 0, func(i int64) { p.width = max(p.width, len(p.integer(i))) })
 	}
 	var b strings.Builder
-	if len(shape) == 0 {
-		b.WriteString(p.element(0))
-	} else {
-		p.write(&b, 0, 0)
-	}
+	p.write(&b, 0, 0)
 	fmt.Fprintf(&b, " %s%s", a.DType, shape)
 	return b.String()
 }
@@ -50,7 +50,8 @@ type printer struct {
 	a       Array
 	strides []int64
 	full    bool
-	width   int
+	width   int // of integers and bools
+	floats  *floatFormat
 }
 
 // shown returns the indices of an axis that are printed; -1 stands for the gap.
@@ -81,7 +82,11 @@ func (p *printer) walk(axis int, at int64, f func(int64)) {
 
 func (p *printer) write(b *strings.Builder, axis int, at int64) {
 	if axis == len(p.a.Shape) {
-		s := p.element(at)
+		if p.floats != nil {
+			b.WriteString(p.floats.text(p.float(at)))
+			return
+		}
+		s := p.integer(at)
 		b.WriteString(strings.Repeat(" ", p.width-len(s)) + s)
 		return
 	}
@@ -104,8 +109,8 @@ func (p *printer) write(b *strings.Builder, axis int, at int64) {
 	b.WriteByte(']')
 }
 
-// element returns the text of element i.
-func (p *printer) element(i int64) string {
+// bits returns element i.
+func (p *printer) bits(i int64) uint64 {
 	size := p.a.DType.Size()
 	var bits uint64
 	for j := size - 1; j >= 0; j-- {
@@ -115,44 +120,23 @@ func (p *printer) element(i int64) string {
 		}
 		bits = bits<<8 | uint64(p.a.Bytes[int(i)*size+k])
 	}
-	switch d := p.a.DType; {
-	case d == Bool:
-		return strconv.FormatBool(bits != 0)
-	case d.IsFloat():
-		return formatFloat(math.Float64frombits(kernel.Convert(F64, d, bits)), d)
-	case d.Kind() == ir.KindUint:
-		return strconv.FormatUint(bits, 10)
-	default:
-		return strconv.FormatInt(int64(kernel.Convert(I64, d, bits)), 10)
-	}
+	return bits
 }
 
-// formatFloat prints the shortest digits that give the value back in its dtype,
-// at most eight (f64: sixteen) of them, with a point, as numpy does.
-func formatFloat(v float64, d DType) string {
-	switch {
-	case math.IsNaN(v):
-		return "nan"
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
+func (p *printer) float(i int64) float64 {
+	return math.Float64frombits(kernel.Convert(F64, p.a.DType, p.bits(i)))
+}
+
+// integer returns the text of element i of an integer or bool array.
+func (p *printer) integer(i int64) string {
+	switch d := p.a.DType; {
+	case d == Bool:
+		return strconv.FormatBool(p.bits(i) != 0)
+	case d.Kind() == ir.KindUint:
+		return strconv.FormatUint(p.bits(i), 10)
+	default:
+		return strconv.FormatInt(int64(kernel.Convert(I64, d, p.bits(i))), 10)
 	}
-	size := 32
-	if d == F64 {
-		size = 64
-	}
-	s := strconv.FormatFloat(v, 'f', -1, size)
-	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e8) {
-		return strconv.FormatFloat(v, 'e', -1, size)
-	}
-	if d == F16 || d == BF16 {
-		s = strconv.FormatFloat(v, 'g', 5, 32)
-	}
-	if !strings.ContainsAny(s, ".e") {
-		s += "."
-	}
-	return s
 }
 
 func keepAlive(t *Tensor) { runtime.KeepAlive(t) }

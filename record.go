@@ -81,6 +81,9 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	if err != nil {
 		return raise(err)
 	}
+	if r.Decompose != nil {
+		return decompose(r, s, scope, attrs, in)
+	}
 	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: callsite.Find()}
 	for i, t := range in {
 		if t.h.stream.dev != s.dev {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"sync"
 
@@ -20,6 +21,7 @@ type Device struct {
 	store    map[ir.ID]*entry
 	pool     pool
 	kernels  map[string]*compiled
+	routines map[string]Routine
 	clock    int64
 	counters backend.Counters
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
@@ -35,6 +37,7 @@ var (
 	_ backend.Compiler = (*Device)(nil)
 	_ backend.Memory   = (*Device)(nil)
 	_ backend.Counting = (*Device)(nil)
+	_ backend.Routines = (*Device)(nil)
 )
 
 // New opens a device.
@@ -46,6 +49,8 @@ func New(opt Options) (*Device, error) {
 	d := &Device{opt: opt, q: newQueue(opt.QueueOps), workers: newWorkers(opt.Threads),
 		store: map[ir.ID]*entry{}, kernels: map[string]*compiled{}}
 	d.pool.limit = opt.Memory
+	d.routines = maps.Clone(builtinRoutines)
+	maps.Copy(d.routines, opt.Routines)
 	go d.q.loop()
 	return d, nil
 }

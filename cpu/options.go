@@ -20,12 +20,12 @@ const (
 
 // Options configure a device. The zero value is ready to use.
 type Options struct {
-	ID        string    // of the device, "cpu" by default
-	Generator Generator // Auto by default
-	Threads   int       // that one kernel may use; GOMAXPROCS by default
-	QueueOps  int       // operations that may wait before Submit blocks; 4096 by default
-	Memory    int64     // bytes that tensors may take; unlimited by default
-	Routines  map[string]Routine
+	ID        string             // of the device, "cpu" by default
+	Generator Generator          // Auto by default
+	Threads   int                // that one kernel may use; GOMAXPROCS by default
+	QueueOps  int                // operations that may wait before Submit blocks; 4096 by default
+	Memory    int64              // bytes that tensors may take; unlimited by default
+	Routines  map[string]Routine // of opaque rows, beside the built-in ones; see AddRoutine
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -1,33 +1,34 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// Host is a tensor as a routine sees it: row-major bytes.
-type Host struct {
-	Type ir.Type
-	Data []byte
-}
-
-// Routine is an operation that does not lower to a kernel: it reads contiguous
-// operands and fills the results, which are not zeroed. It runs on the device
-// goroutine and must not keep the slices. An error marks the results.
-type Routine func(n *ir.Node, in, out []Host) error
+// Host and Routine are the contract's.
+type (
+	Host    = backend.Host
+	Routine = backend.Routine
+)
 
 var builtinRoutines = map[string]Routine{
 	"nonzero":     nonzero,
 	"scatter_add": scatterAdd,
 }
 
-// routine runs a node through its routine: the device's own, or the built-in one.
+// AddRoutine says how the device computes an opaque row.
+func (d *Device) AddRoutine(row string, r Routine) error {
+	if row == "" || r == nil {
+		return ir.Errorf(ir.ErrArgument, "a routine needs a row and a function")
+	}
+	return d.q.push(nil, task{run: func() { d.routines[row] = r }})
+}
+
+// routine runs a node through the routine of its row.
 func (d *Device) routine(n *ir.Node) error {
 	d.counters.Routines++
-	r := d.opt.Routines[n.Row.Name]
-	if r == nil {
-		r = builtinRoutines[n.Row.Name]
-	}
+	r := d.routines[n.Row.Name]
 	if r == nil {
 		return ir.Errorf(ir.ErrUnsupported, "the device has no routine for it")
 	}
@@ -46,10 +47,10 @@ func (d *Device) routine(n *ir.Node) error {
 		if c != e {
 			copies = append(copies, c)
 		}
-		in[i] = Host{c.typ, c.bytes()}
+		in[i] = Host{Type: c.typ, Data: c.bytes()}
 	}
 	for i, e := range out {
-		outs[i] = Host{e.typ, e.bytes()}
+		outs[i] = Host{Type: e.typ, Data: e.bytes()}
 	}
 	err = r(n, in, outs)
 	for _, c := range copies {

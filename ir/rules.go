@@ -22,6 +22,15 @@ func inferCompare(r *Row, in []Type, _ Attrs) ([]Type, error) {
 	return []Type{t}, nil
 }
 
+// The rules of the table that custom rows use: SameType for elementwise rows,
+// CompareType for elementwise rows with a bool result, AlongType for rows that
+// keep the shape and work along the attribute axis.
+var (
+	SameType    InferFunc = inferSame
+	CompareType InferFunc = inferCompare
+	AlongType   InferFunc = inferAlong(sameDType)
+)
+
 // broadcastTypes checks that all operands but pure conditions have one dtype,
 // and broadcasts their shapes.
 func broadcastTypes(r *Row, in []Type) (Type, error) {
