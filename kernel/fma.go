@@ -54,17 +54,8 @@ func fmaInto[T number](d, a, b []T) {
 	n := len(d)
 	switch any(d).(type) {
 	case []float32:
-		d, a, b := as[float32](d, n), as[float32](a, n), as[float32](b, n)
-		for i, c := range d {
-			p := float64(float64(a[i]) * float64(b[i]))
-			s := p + float64(c)
-			u := math.Float64bits(s)
-			if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
-				d[i] = float32(s)
-			} else {
-				d[i] = fmaTie(p, float64(c), s)
-			}
-		}
+		d := as[float32](d, n)
+		fmaTile32(d, as[float32](a, n), as[float32](b, n), d)
 	case []float64:
 		d, a, b := as[float64](d, n), as[float64](a, n), as[float64](b, n)
 		for i, c := range d {
@@ -84,12 +75,8 @@ func fmaChain[T number](acc T, a, b []T) T {
 	n := len(a)
 	switch any(acc).(type) {
 	case float32:
-		d, a, b := as[float32](d[:], 1), as[float32](a, n), as[float32](b, n)
-		c := d[0]
-		for i := range a {
-			c = FMA32(a[i], b[i], c)
-		}
-		d[0] = c
+		d := as[float32](d[:], 1)
+		d[0] = fmaChain32(d[0], as[float32](a, n), as[float32](b, n))
 	case float64:
 		d, a, b := as[float64](d[:], 1), as[float64](a, n), as[float64](b, n)
 		c := d[0]
@@ -104,4 +91,45 @@ func fmaChain[T number](acc T, a, b []T) T {
 		}
 	}
 	return d[0]
+}
+
+// fmaTile32 computes d = a*b+c. The fast path of FMA32 is written out, in a loop
+// of its own without a call, which would keep its variables in memory.
+func fmaTile32(d, a, b, c []float32) {
+	for i := 0; i < len(d); i++ {
+		a, b, c := a[:len(d)], b[:len(d)], c[:len(d)]
+		for ; i < len(d); i++ {
+			s := float64(float64(a[i])*float64(b[i])) + float64(c[i])
+			u := math.Float64bits(s)
+			if u&lowBits32 == tieBits32 || u&expMask64 < minNormal32 {
+				break
+			}
+			d[i] = float32(s)
+		}
+		if i < len(d) {
+			d[i] = FMA32(a[i], b[i], c[i])
+		}
+	}
+}
+
+// fmaChain32 folds a*b into acc in ascending order.
+func fmaChain32(acc float32, a, b []float32) float32 {
+	b = b[:len(a)]
+	for i := 0; i < len(a); i++ {
+		// Between results that need no correction the chain stays in float64.
+		c := float64(acc)
+		for ; i < len(a); i++ {
+			s := float64(float64(a[i])*float64(b[i])) + c
+			u := math.Float64bits(s)
+			if u&lowBits32 == tieBits32 || u&expMask64 < minNormal32 {
+				break
+			}
+			c = float64(float32(s))
+		}
+		acc = float32(c)
+		if i < len(a) {
+			acc = FMA32(a[i], b[i], acc)
+		}
+	}
+	return acc
 }

@@ -345,18 +345,6 @@ func signBit[T raw](bit T, flip bool) stepFn {
 	}
 }
 
-// fmaStep32 is FMA32 on a tile, written out: the call would cost as much again.
 func fmaStep32(f *frame, s *step, n int) {
-	d, a := vec[float32](f, s.dst, n), vec[float32](f, s.a, n)
-	b, c := vec[float32](f, s.b, n), vec[float32](f, s.c, n)
-	for i := range d {
-		p, z := float64(float64(a[i])*float64(b[i])), float64(c[i])
-		t := p + z
-		u := math.Float64bits(t)
-		if u&lowBits32 != tieBits32 && u&expMask64 >= minNormal32 {
-			d[i] = float32(t)
-		} else {
-			d[i] = fmaTie(p, z, t)
-		}
-	}
+	fmaTile32(vec[float32](f, s.dst, n), vec[float32](f, s.a, n), vec[float32](f, s.b, n), vec[float32](f, s.c, n))
 }

@@ -85,3 +85,20 @@ func BenchmarkSum(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSmall is the cost of a launch that does next to nothing.
+func BenchmarkSmall(b *testing.B) {
+	k := newKB(pp)
+	x := k.load(ir.F32, Unit)
+	for range 10 {
+		x = k.emit(OpAdd, ir.F32, 0, x, k.emit(OpConst, ir.F32, 0x3f800000))
+	}
+	k.store(x, Unit)
+	p, q := make([]float32, 16), make([]float32, 16)
+	x0 := k.build(b)
+	l := &Launch{Extents: []int64{16}, Args: []Operand{op(p, 0, 1), op(q, 0, 1)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		x0.Run(l)
+	}
+}
