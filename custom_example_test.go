@@ -25,7 +25,7 @@ func ExampleDefine_scalarProgram() {
 	}
 	x := sinter.FromSlice([]float32{-3, 0, 1})
 	fmt.Println(sinter.Apply("example/softsign@1", []*sinter.Tensor{x})[0])
-	// Output: [-0.75   0.    0.5 ] f32[3]
+	// Output: [-0.75  0.    0.5 ] f32[3]
 }
 
 // A decomposition writes a row in terms of others.

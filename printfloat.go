@@ -18,6 +18,8 @@ type floatFormat struct {
 	low, high   float64
 	scientific  bool
 	left, right int // characters before and after the point
+	exponent    int // characters of the exponent, 0 without
+	words       int // the longest nan or inf
 }
 
 func newFloatFormat(d DType) *floatFormat {
@@ -39,11 +41,27 @@ func (f *floatFormat) see(v float64) {
 // measure takes a value into account for the widths, after all were seen.
 func (f *floatFormat) measure(v float64) {
 	left, right := f.parts(v)
+	if isWord(v) {
+		f.words = max(f.words, len(left))
+		return
+	}
 	f.left = max(f.left, len(left))
 	if i := strings.IndexByte(right, 'e'); i >= 0 {
+		f.exponent = max(f.exponent, len(right)-i)
 		right = right[:i]
 	}
 	f.right = max(f.right, len(right))
+}
+
+func isWord(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// width is that of every element: digits, point and exponent, or a longer word.
+func (f *floatFormat) width() int {
+	w := 0
+	if f.left > 0 {
+		w = f.left + 1 + f.right + f.exponent
+	}
+	return max(w, f.words)
 }
 
 // parts splits the digits of a value at the point. Words have no right part.
@@ -74,30 +92,17 @@ func (f *floatFormat) parts(v float64) (left, right string) {
 	return left, right
 }
 
-// text formats a value to the common widths.
+// text formats a value to the common width.
 func (f *floatFormat) text(v float64) string {
 	left, right := f.parts(v)
-	left = strings.Repeat(" ", max(f.left-len(left), 0)) + left
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return left + strings.Repeat(" ", f.right+f.exponentWidth()+f.point())
-	}
-	if f.scientific { // digits are filled up with zeros before the exponent
+	s := left
+	switch {
+	case isWord(v):
+	case f.scientific: // digits are filled up with zeros before the exponent
 		digits, exponent, _ := strings.Cut(right, "e")
-		return left + "." + digits + strings.Repeat("0", f.right-len(digits)) + "e" + exponent
+		s += "." + digits + strings.Repeat("0", f.right-len(digits)) + "e" + exponent
+	default:
+		s += "." + right + strings.Repeat(" ", f.right-len(right))
 	}
-	return left + "." + right + strings.Repeat(" ", max(f.right-len(right), 0))
-}
-
-func (f *floatFormat) point() int {
-	if f.high > 0 || f.right > 0 || f.left > 0 {
-		return 1
-	}
-	return 0
-}
-
-func (f *floatFormat) exponentWidth() int {
-	if f.scientific {
-		return len("e+00")
-	}
-	return 0
+	return strings.Repeat(" ", max(f.width()-len(s), 0)) + s
 }
