@@ -7,7 +7,7 @@ func init() {
 	register(
 		&Row{Name: "concat", Number: 60, Version: 1, Access: Join, Variadic: true,
 			Doc:      "y has the operands side by side along axis; their other extents agree.",
-			Operands: unary(AnyType, AnyValue), Attrs: axis, Infer: inferConcat, GradFunc: gradConcat,
+			Operands: oneOperand(AnyType, AnyValue), Attrs: axis, Infer: inferConcat, GradFunc: gradConcat,
 			Samples: []Sample{{Shapes: []Shape{{2, 3}, {2, 0}, {2, 4}}, Attrs: A("axis", 1)}}},
 		&Row{Name: "gather", Number: 61, Version: 1, Access: Gather, Effects: EffectFault,
 			Doc: "y takes the slices of x along axis that index names: the axes of index stand in place of the axis. " +

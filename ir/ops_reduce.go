@@ -48,7 +48,7 @@ func init() {
 	register(
 		&Row{Name: "sum", Number: 70, Version: 1, Access: Reduce, Compute: FromResult,
 			Doc:      "y = the sum of x over axes (all if none are named), on the fixed tree; of nothing 0; integers give 64 bits.",
-			Operands: unary(AnyType, AnyValue), Attrs: over, Infer: inferReduce(SumDType, true),
+			Operands: oneOperand(AnyType, AnyValue), Attrs: over, Infer: inferReduce(SumDType, true),
 			Body: Body{Any: "reduce_sum(x)"}, Samples: samples, Tol: Tolerance{F32: 4, F64: 4},
 			GradFunc: func(g *GradContext) []Value {
 				axes, _ := g.reduceAxes()
@@ -56,7 +56,7 @@ func init() {
 			}},
 		&Row{Name: "mean", Number: 71, Version: 1, Access: Reduce, Compute: FromResult,
 			Doc:      "y = the sum of x over axes divided by their number of elements; of nothing NaN; integers give f64.",
-			Operands: unary(AnyType, AnyValue), Attrs: over, Infer: inferReduce(MeanDType, true),
+			Operands: oneOperand(AnyType, AnyValue), Attrs: over, Infer: inferReduce(MeanDType, true),
 			Body: Body{Any: "reduce_sum(x) / count()"}, Samples: samples, Tol: Tolerance{F32: 4, F64: 4},
 			GradFunc: func(g *GradContext) []Value {
 				axes, n := g.reduceAxes()
@@ -66,7 +66,7 @@ func init() {
 		&Row{Name: "variance", Number: 72, Version: 1, Access: Reduce, Compute: FromResult,
 			Doc: "y = the squared deviations of x from their mean over axes, summed, over the number of elements less correction; " +
 				"NaN if that is not above 0.",
-			Operands: unary(FloatClass, AnyValue), Attrs: append(over[:2:2], AttrSpec{Name: "correction", Kind: AttrInt, Default: 0}),
+			Operands: oneOperand(FloatClass, AnyValue), Attrs: append(over[:2:2], AttrSpec{Name: "correction", Kind: AttrInt, Default: 0}),
 			Infer: inferReduce(MeanDType, true), Samples: samples, Tol: Tolerance{F32: 8, F64: 8},
 			Body: Body{Any: "n = count() - num(correction)\ny = select(n > 0, reduce_m2(x) / n, nan)"},
 			GradFunc: func(g *GradContext) []Value {
@@ -80,24 +80,24 @@ func init() {
 			}},
 		&Row{Name: "max", Number: 73, Version: 1, Access: Reduce,
 			Doc:      "y = the greatest of x over axes; NaN if any is NaN, -0 below +0; the gradient is shared by equal elements.",
-			Operands: unary(Numbers, AnyValue), Attrs: over, Infer: inferReduce(sameDType, false),
+			Operands: oneOperand(Numbers, AnyValue), Attrs: over, Infer: inferReduce(sameDType, false),
 			Body: Body{Any: "reduce_max(x)"}, Samples: samples, GradFunc: gradExtreme},
 		&Row{Name: "min", Number: 74, Version: 1, Access: Reduce,
 			Doc:      "y = the least of x over axes; NaN if any is NaN, -0 below +0; the gradient is shared by equal elements.",
-			Operands: unary(Numbers, AnyValue), Attrs: over, Infer: inferReduce(sameDType, false),
+			Operands: oneOperand(Numbers, AnyValue), Attrs: over, Infer: inferReduce(sameDType, false),
 			Body: Body{Any: "reduce_min(x)"}, Samples: samples, GradFunc: gradExtreme},
 		&Row{Name: "argmax", Number: 75, Version: 1, Access: Reduce,
 			Doc:      "y = the lowest index of the greatest x along axis; the first NaN wins.",
-			Operands: unary(Numbers, AnyValue), Attrs: overOne, Infer: inferReduce(i64DType, false),
+			Operands: oneOperand(Numbers, AnyValue), Attrs: overOne, Infer: inferReduce(i64DType, false),
 			Body: Body{Any: "reduce_argmax(x)"}, Samples: oneSamples},
 		&Row{Name: "argmin", Number: 76, Version: 1, Access: Reduce,
 			Doc:      "y = the lowest index of the least x along axis; the first NaN wins.",
-			Operands: unary(Numbers, AnyValue), Attrs: overOne, Infer: inferReduce(i64DType, false),
+			Operands: oneOperand(Numbers, AnyValue), Attrs: overOne, Infer: inferReduce(i64DType, false),
 			Body: Body{Any: "reduce_argmin(x)"}, Samples: oneSamples},
 
 		&Row{Name: "softmax", Number: 80, Version: 1, Access: Reduce,
 			Doc:      "y = exp(x - max x) over its sum along axis; a row of -inf gives NaN.",
-			Operands: unary(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType),
+			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType),
 			Body:    Body{Any: "e = exp(x - reduce_max(x))\ny = e / reduce_sum(e)"},
 			Samples: oneSamples, Tol: Tolerance{F32: 8, F64: 8},
 			GradFunc: func(g *GradContext) []Value {
@@ -106,7 +106,7 @@ func init() {
 			}},
 		&Row{Name: "log_softmax", Number: 81, Version: 1, Access: Reduce,
 			Doc:      "y = d - log(sum of exp(d)) with d = x - max x, along axis: the maximum is never added back.",
-			Operands: unary(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType),
+			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType),
 			Body:    Body{Any: "d = x - reduce_max(x)\ny = d - log(reduce_sum(exp(d)))"},
 			Samples: oneSamples, Tol: Tolerance{F32: 8, F64: 8},
 			GradFunc: func(g *GradContext) []Value {
@@ -116,7 +116,7 @@ func init() {
 			}},
 		&Row{Name: "cumsum", Number: 82, Version: 1, Access: Scan, Compute: FromResult,
 			Doc:      "y = the running sum of x along axis, itself included; chunks of 1024 from left to right; integers give 64 bits.",
-			Operands: unary(AnyType, AnyValue), Attrs: along, Infer: inferAlong(SumDType),
+			Operands: oneOperand(AnyType, AnyValue), Attrs: along, Infer: inferAlong(SumDType),
 			Body: Body{Any: "scan_sum(x)"}, Samples: oneSamples, Tol: Tolerance{F32: 64, F64: 64},
 			GradFunc: func(g *GradContext) []Value {
 				flip := func(v Value) Value {
@@ -137,7 +137,7 @@ func init() {
 		&Row{Name: "matmul", Number: 90, Version: 1, Method: "MatMul", Access: Contraction,
 			Doc: "y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks; " +
 				"leading axes broadcast; an operand of one axis is a row (x) or a column (z), and that axis is dropped from y.",
-			Operands: binary(Numbers, Moderate), Infer: inferMatMul,
+			Operands: twoOperands(Numbers, Moderate), Infer: inferMatMul,
 			Body: Body{Any: "reduce_dot(x, z)"}, Tol: Tolerance{F32: 64, F64: 64}, GradFunc: gradMatMul,
 			Samples: []Sample{{Shapes: []Shape{{3, 4}, {4, 5}}}, {Shapes: []Shape{{2, 1, 3, 4}, {5, 4, 2}}}, {Shapes: []Shape{{4}, {4, 2}}}, {Shapes: []Shape{{3, 4}, {4}}}, {Shapes: []Shape{{4}, {4}}}}},
 	)

@@ -7,7 +7,7 @@ func init() {
 	register(
 		&Row{Name: "reshape", Number: 50, Version: 1, Access: View,
 			Doc:      "y has the elements of x in row-major order, in another shape of the same size.",
-			Operands: unary(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "shape", Kind: AttrInts}},
+			Operands: oneOperand(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "shape", Kind: AttrInts}},
 			Infer: inferReshape, View: viewReshape,
 			GradFunc: func(g *GradContext) []Value {
 				return []Value{g.Do("reshape", g.DOut, "shape", g.Type(g.In[0]).Shape)}
@@ -15,7 +15,7 @@ func init() {
 			Samples: []Sample{{Shapes: []Shape{{2, 6}}, Attrs: A("shape", []int{3, 4})}}},
 		&Row{Name: "permute", Number: 51, Version: 1, Access: View,
 			Doc:      "axis i of y is axis axes[i] of x.",
-			Operands: unary(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "axes", Kind: AttrInts}},
+			Operands: oneOperand(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "axes", Kind: AttrInts}},
 			Infer: inferPermute,
 			View: func(r *Row, in Type, l Layout, a Attrs, out Type) (Layout, bool) {
 				p, _ := permutation(r, in, a)
@@ -36,7 +36,7 @@ func init() {
 			Samples: []Sample{{Shapes: []Shape{{2, 3, 4}}, Attrs: A("axes", []int{2, 0, 1})}}},
 		&Row{Name: "expand", Number: 52, Version: 1, Access: View,
 			Doc:      "y is x broadcast to shape: axes of extent 1 repeat, axes are added in front.",
-			Operands: unary(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "shape", Kind: AttrInts}},
+			Operands: oneOperand(AnyType, AnyValue), Attrs: []AttrSpec{{Name: "shape", Kind: AttrInts}},
 			Infer: inferExpand,
 			View: func(r *Row, in Type, l Layout, a Attrs, out Type) (Layout, bool) {
 				st := make([]int64, len(out.Shape))
@@ -52,7 +52,7 @@ func init() {
 			Samples:  []Sample{{Shapes: []Shape{{3, 1}}, Attrs: A("shape", []int{2, 3, 4})}}},
 		&Row{Name: "slice", Number: 53, Version: 1, Access: View,
 			Doc:      "axis i of y takes the elements start, start+step, ... of axis i of x: size[i] of them; steps may be negative.",
-			Operands: unary(AnyType, AnyValue),
+			Operands: oneOperand(AnyType, AnyValue),
 			Attrs:    []AttrSpec{{Name: "starts", Kind: AttrInts}, {Name: "sizes", Kind: AttrInts}, {Name: "steps", Kind: AttrInts}},
 			Infer:    inferSlice,
 			View: func(r *Row, in Type, l Layout, a Attrs, out Type) (Layout, bool) {
