@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 )
 
 // ExprKind is the kind of an expression node.
@@ -61,6 +61,9 @@ type Block struct {
 // Package kernel lists the functions that bodies may call; every function that
 // is not one of them is another row, whose body is expanded in place.
 func Parse(text string) (*Block, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("the text has %d bytes, at most %d are allowed", len(text), maxText)
+	}
 	p := &parser{}
 	if err := p.scan(text); err != nil {
 		return nil, err
@@ -86,11 +89,19 @@ type parser struct {
 	depth int
 }
 
-const maxDepth = 200
+// Limits of a text: of nested expressions while parsing, and of its bytes, which
+// bounds how deep a chain such as a+b+c+... becomes.
+const (
+	maxDepth = 200
+	maxText  = 1 << 16
+)
+
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 func (p *parser) scan(s string) error {
 	for i := 0; i < len(s); {
-		c := rune(s[i])
+		c := s[i]
 		switch {
 		case c == '\n' || c == ';':
 			p.toks = append(p.toks, token{";", ';'})
@@ -99,22 +110,22 @@ func (p *parser) scan(s string) error {
 			for i < len(s) && s[i] != '\n' {
 				i++
 			}
-		case unicode.IsSpace(c):
+		case c == ' ' || c == '\t' || c == '\r':
 			i++
-		case unicode.IsLetter(c) || c == '_':
+		case isLetter(c):
 			j := i
-			for j < len(s) && (unicode.IsLetter(rune(s[j])) || unicode.IsDigit(rune(s[j])) || s[j] == '_') {
+			for j < len(s) && (isLetter(s[j]) || isDigit(s[j])) {
 				j++
 			}
 			p.toks = append(p.toks, token{s[i:j], 'n'})
 			i = j
-		case unicode.IsDigit(c) || c == '.' && i+1 < len(s) && unicode.IsDigit(rune(s[i+1])):
+		case isDigit(c) || c == '.' && i+1 < len(s) && isDigit(s[i+1]):
 			j := i + 1
 			hex := c == '0' && j < len(s) && (s[j] == 'x' || s[j] == 'X')
 			for j < len(s) {
 				d := s[j]
 				exp := (s[j-1] == 'p' || s[j-1] == 'P') || !hex && (s[j-1] == 'e' || s[j-1] == 'E')
-				if d == '.' || unicode.IsLetter(rune(d)) || unicode.IsDigit(rune(d)) || (d == '+' || d == '-') && exp {
+				if d == '.' || isLetter(d) || isDigit(d) || (d == '+' || d == '-') && exp {
 					j++
 					continue
 				}
@@ -132,8 +143,9 @@ func (p *parser) scan(s string) error {
 				i += 2
 				continue
 			}
-			if !strings.ContainsRune("+-*/<>=&|^!(){},", c) {
-				return fmt.Errorf("unexpected character %q", c)
+			if strings.IndexByte("+-*/<>=&|^!(){},", c) < 0 {
+				r, _ := utf8.DecodeRuneInString(s[i:])
+				return fmt.Errorf("unexpected character %q", r)
 			}
 			p.toks = append(p.toks, token{string(c), 'o'})
 			i++
@@ -370,6 +382,9 @@ func (l Literal) Bits(t DType) (uint64, error) {
 	f, _, err := big.ParseFloat(l.Text, 0, 200, big.ToNearestEven)
 	if err != nil || !f.IsInt() {
 		return 0, fmt.Errorf("%s is not an integer, as %s must be", l.Text, t)
+	}
+	if f.MantExp(nil) > 64 { // before digits are written out
+		return 0, fmt.Errorf("%s does not fit in %s", l.Text, t)
 	}
 	i, _ := f.Int(nil)
 	if t.Kind() == KindUint {
