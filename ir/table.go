@@ -66,8 +66,9 @@ func (t *Table) Lookup(name string) *Row {
 // elementwise or reducing with a Body, decomposed with Decompose, or Opaque.
 func (t *Table) Add(r *Row) error {
 	domain, rest, ok := strings.Cut(r.Name, "/")
-	if name, version, ok2 := strings.Cut(rest, "@"); !ok || !ok2 || domain == "" || name == "" || version == "" {
-		return Errorf(ErrArgument, "custom operation %q: the name must be domain/name@version", r.Name)
+	name, version, ok2 := strings.Cut(rest, "@")
+	if !ok || !ok2 || !isNamePart(domain) || !isNamePart(name) || !isNamePart(version) {
+		return Errorf(ErrArgument, "custom operation %q: the name must be domain/name@version, of letters, digits, _, . and -", clip(r.Name))
 	}
 	if r.Number != 0 {
 		return Errorf(ErrArgument, "custom operation %q: the wire number must be 0", r.Name)
@@ -87,6 +88,42 @@ func (t *Table) Add(r *Row) error {
 	return nil
 }
 
+// isNamePart reports whether s can be a part of a custom row's name, so that the
+// name is one word in a program's text.
+func isNamePart(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !isWordByte(s[i]) || strings.IndexByte("/@:+", s[i]) >= 0 {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}
+
+// checkAttrs checks the declarations of attributes: programs name them in text,
+// and defaults must be values of their kind.
+func (r *Row) checkAttrs() error {
+	for i, s := range r.Attrs {
+		for j := 0; j < len(s.Name); j++ {
+			if !isLetter(s.Name[j]) && !isDigit(s.Name[j]) {
+				return fmt.Errorf("attribute %q: the name is not a word", s.Name)
+			}
+		}
+		if s.Name == "" || r.attrIndex(s.Name) != i {
+			return fmt.Errorf("attribute %d, %q: the name is missing or taken", i, s.Name)
+		}
+		if s.Kind < AttrInt || s.Kind > AttrScalar {
+			return fmt.Errorf("attribute %q: there is no kind %d", s.Name, s.Kind)
+		}
+		if s.Default == nil {
+			continue
+		}
+		if _, err := MakeAttr(s.Kind, s.Default); err != nil {
+			return fmt.Errorf("the default of %q: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
 // prepare checks a row and parses its texts.
 func (r *Row) prepare() error {
 	if r.Doc == "" || r.Access == 0 || r.Infer == nil {
@@ -94,6 +131,12 @@ func (r *Row) prepare() error {
 	}
 	if (r.Access == View) != (r.View != nil) {
 		return fmt.Errorf("view rows, and only they, have a View")
+	}
+	if r.Variadic && len(r.Operands) == 0 {
+		return fmt.Errorf("a variadic row declares the operand that repeats")
+	}
+	if err := r.checkAttrs(); err != nil {
+		return err
 	}
 	r.programs = map[DType]*Block{}
 	parsed := map[string]*Block{}
