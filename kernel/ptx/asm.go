@@ -1,0 +1,163 @@
+package ptx
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reg is the name of a virtual register; "" is none.
+type reg string
+
+// class is the kind of a virtual register.
+type class uint8
+
+const (
+	b16 class = iota
+	b32
+	b64
+	pred
+	numClasses
+)
+
+var classPrefix = [numClasses]string{b16: "%h", b32: "%r", b64: "%d", pred: "%p"}
+var classType = [numClasses]string{b16: ".b16", b32: ".b32", b64: ".b64", pred: ".pred"}
+
+// asm collects the text of one entry. The head runs before everything else:
+// parameters and constants go there, so that they dominate all uses whatever
+// loop the generator is in when it first needs them.
+type asm struct {
+	head, body strings.Builder
+	counts     [numClasses]int
+	labels     int
+	shared     int // bytes of static shared memory
+	slots      []slot
+	slotRegs   map[slot]reg
+	consts     map[string]reg
+}
+
+func newAsm() *asm {
+	return &asm{slotRegs: map[slot]reg{}, consts: map[string]reg{}}
+}
+
+func (a *asm) reg(c class) reg {
+	a.counts[c]++
+	return reg(fmt.Sprintf("%s%d", classPrefix[c], a.counts[c]))
+}
+
+// op appends one instruction: the opcode, then comma-separated operands.
+func (a *asm) op(opcode string, operands ...any) {
+	emit(&a.body, "", opcode, operands)
+}
+
+// opIf appends an instruction guarded by a predicate; without one it is plain.
+func (a *asm) opIf(p reg, opcode string, operands ...any) {
+	guard := ""
+	if p != "" {
+		guard = "@" + string(p) + " "
+	}
+	emit(&a.body, guard, opcode, operands)
+}
+
+// opUnless is opIf with the predicate negated.
+func (a *asm) opUnless(p reg, opcode string, operands ...any) {
+	emit(&a.body, "@!"+string(p)+" ", opcode, operands)
+}
+
+func emit(b *strings.Builder, guard, opcode string, operands []any) {
+	b.WriteByte('\t')
+	b.WriteString(guard)
+	b.WriteString(opcode)
+	for i, o := range operands {
+		if i == 0 {
+			b.WriteByte(' ')
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(b, o)
+	}
+	b.WriteString(";\n")
+}
+
+// to appends an instruction whose result is a fresh register.
+func (a *asm) to(c class, opcode string, operands ...any) reg {
+	r := a.reg(c)
+	a.op(opcode, append([]any{r}, operands...)...)
+	return r
+}
+
+// def is to, in the head.
+func (a *asm) def(c class, opcode string, operands ...any) reg {
+	r := a.reg(c)
+	emit(&a.head, "", opcode, append([]any{r}, operands...))
+	return r
+}
+
+// constant returns a register that holds the bits, defined once in the head.
+func (a *asm) constant(c class, bits uint64) reg {
+	text := fmt.Sprintf("0x%x", bits)
+	key := classType[c] + text
+	if r, ok := a.consts[key]; ok {
+		return r
+	}
+	r := a.def(c, "mov"+classType[c], text)
+	a.consts[key] = r
+	return r
+}
+
+func (a *asm) label() string {
+	a.labels++
+	return fmt.Sprintf("L%d", a.labels)
+}
+
+func (a *asm) place(label string) { fmt.Fprintf(&a.body, "%s:\n", label) }
+
+// note appends a comment; golden files are read by people.
+func (a *asm) note(format string, args ...any) {
+	fmt.Fprintf(&a.body, "\t// "+format+"\n", args...)
+}
+
+// mem is a memory operand.
+func mem(base reg, offset int64) string {
+	switch {
+	case offset == 0:
+		return fmt.Sprintf("[%s]", base)
+	default:
+		return fmt.Sprintf("[%s+%d]", base, offset)
+	}
+}
+
+// group is a vector operand.
+func group(rs []reg) string {
+	s := make([]string, len(rs))
+	for i, r := range rs {
+		s[i] = string(r)
+	}
+	return "{" + strings.Join(s, ", ") + "}"
+}
+
+// finish puts the entry together.
+func (a *asm) finish(t Target, name string, threads int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", isa, t.arch())
+	fmt.Fprintf(&b, ".visible .entry %s(\n", name)
+	for i, s := range a.slots {
+		comma := ","
+		if i == len(a.slots)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(&b, "\t.param .u64 a%d%s // %s\n", i, comma, s)
+	}
+	fmt.Fprintf(&b, ")\n.maxntid %d, 1, 1\n{\n", threads)
+	for c := class(0); c < numClasses; c++ {
+		if a.counts[c] > 0 {
+			fmt.Fprintf(&b, "\t.reg %s %s<%d>;\n", classType[c], classPrefix[c], a.counts[c]+1)
+		}
+	}
+	if a.shared > 0 {
+		fmt.Fprintf(&b, "\t.shared .align 16 .b8 sm[%d];\n", a.shared)
+	}
+	b.WriteString(a.head.String())
+	b.WriteString(a.body.String())
+	b.WriteString("\tret;\n}\n")
+	return b.String()
+}

@@ -1,0 +1,21 @@
+// Package ptx translates kernels of package kernel to PTX text for NVIDIA GPUs
+// and says how to launch them.
+//
+// [Generate] looks at a kernel once and returns a [Module]; [Module.Plan] picks,
+// for the extents, strides and addresses of one launch, among a few entry
+// points (vector or scalar accesses, a row held in registers or streamed, one
+// kernel or two) and fills the parameter block. Entry text is made when a plan
+// first needs it, since the driver takes tens of milliseconds to compile each.
+//
+// Invariants:
+//
+//   - Equal bits with the interpreter of package kernel. Every float operation
+//     says its rounding (add.rn, mul.rn, fma.rn, div.rn, sqrt.rn), so that the
+//     assembler never contracts one; nothing is flushed to zero; nothing is
+//     approximate. [Check] refuses text that breaks this.
+//   - Sums follow the tree of the reduction exactly. Which variant runs, and how
+//     many threads take part, changes no bit: a plan may choose freely.
+//   - What is not covered is refused with [*Unsupported], never approximated.
+//   - All registers are untyped (.b16, .b32, .b64, .pred): a bit cast costs
+//     nothing, and the type of an operation stands in the instruction alone.
+package ptx

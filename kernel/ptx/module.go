@@ -1,0 +1,184 @@
+package ptx
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Module is a translated kernel: the entry points made so far and the rules
+// for picking among them. It is safe for concurrent use.
+type Module struct {
+	k      *kernel.Kernel
+	target Target
+	shape  shape
+	tree   kernel.Tree
+	record int // bytes of all reduction states
+	// single says that the last stage has only row-level values, so that the
+	// work of one row may be spread over the whole device.
+	single bool
+	depth  []int
+
+	mu      sync.Mutex
+	entries map[string]*Entry
+}
+
+// shape is the class of a kernel.
+type shape uint8
+
+const (
+	elementwise shape = iota
+	rows
+	columns
+)
+
+// Entry is one entry point.
+type Entry struct {
+	Name    string
+	Text    string // a complete PTX module with this entry alone
+	Threads int    // of a block
+	slots   []slot
+}
+
+// ParamBytes is the size of the parameter block, which holds 8-byte values.
+func (e *Entry) ParamBytes() int { return 8 * len(e.slots) }
+
+// Generate looks at a verified kernel and says whether and how it runs on the
+// target. The error is [*Unsupported] for what is not covered.
+func Generate(k *kernel.Kernel, target Target) (*Module, error) {
+	m := &Module{k: k, target: target, entries: map[string]*Entry{}}
+	if target.Major < 8 {
+		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
+	}
+	if err := m.classify(); err != nil {
+		return nil, err
+	}
+	// Making the most general entry now finds instructions that are not
+	// covered while the caller can still choose another way.
+	var err error
+	switch m.shape {
+	case elementwise:
+		_, err = m.elementwiseEntry(1)
+	case rows:
+		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: 1, width: 1})
+	case columns:
+		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Module) refuse(format string, args ...any) error {
+	return &Unsupported{Kernel: m.k.Name, Reason: fmt.Sprintf(format, args...)}
+}
+
+// classify picks the shape of the kernel and its tree.
+func (m *Module) classify() error {
+	k := m.k
+	from, to := k.ReducedAxes()
+	if from == to {
+		m.shape = elementwise
+		return nil
+	}
+	e := newEmitter(k)
+	e.setLevelDepths()
+	m.depth = e.depth
+	reds, record, err := e.reductions()
+	if err != nil {
+		return m.refuse("%v", err)
+	}
+	m.record = record
+	found := false
+	for _, r := range reds {
+		if r.associative() {
+			continue
+		}
+		t := k.Reductions[k.Body[r.ref].Imm].Tree
+		if found && t != m.tree {
+			return m.refuse("reductions along different trees, %s and %s", m.tree, t)
+		}
+		m.tree, found = t, true
+	}
+	if !found {
+		// Any order is right; neighbours along the last axis want to be read
+		// together.
+		m.tree = kernel.StripedTree
+		if to < len(k.Axes) {
+			m.tree = kernel.ColumnsTree
+		}
+	}
+	switch t := m.tree; {
+	case t.Kind == kernel.Striped && t.Lanes >= 32 && t.Lanes&(t.Lanes-1) == 0 && t.Chunk%t.Lanes == 0 && t.Chunk <= 4096:
+		m.shape = rows
+	case t.Kind == kernel.Columns && t.Chunk > 0:
+		m.shape = columns
+	default:
+		return m.refuse("reductions along the tree %s", t)
+	}
+	m.single = true
+	for i := range k.Body {
+		if e.stage[i] > 1 || e.stage[i] == 1 && k.Body[i].Op == kernel.OpStore && e.depth[i] >= elementDepth {
+			m.single = false
+		}
+	}
+	return nil
+}
+
+func (m *Module) elementwiseEntry(width int) (*Entry, error) {
+	return m.entry(fmt.Sprintf("v%d", width), elementwiseThreads, func() (*emitter, error) {
+		return emitElementwise(m.k, width)
+	})
+}
+
+func (m *Module) rowEntry(f rowForm) (*Entry, error) {
+	name := fmt.Sprintf("row%d_w%d_v%d%s", f.rows, f.warps, f.width, f.part)
+	if f.resident {
+		name += "_resident"
+	}
+	if f.spill {
+		name += "_spill"
+	}
+	return m.entry(name, f.threads(), func() (*emitter, error) { return emitRows(m.k, f) })
+}
+
+func (m *Module) columnEntry(f columnForm) (*Entry, error) {
+	name := fmt.Sprintf("col_w%d%s", f.warps, f.part)
+	if f.spill {
+		name += "_spill"
+	}
+	return m.entry(name, f.threads(), func() (*emitter, error) { return emitColumns(m.k, f) })
+}
+
+// String is the part's mark in entry names.
+func (p part) String() string { return [...]string{"", "_chunks", "_finish"}[p] }
+
+// entry returns the entry with the given variant name, made if needed.
+func (m *Module) entry(variant string, threads int, make func() (*emitter, error)) (*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e, ok := m.entries[variant]; ok {
+		return e, nil
+	}
+	em, err := make()
+	if err != nil {
+		return nil, m.refuse("%v", err)
+	}
+	name := "k_" + identifier(m.k.Name) + "_" + variant
+	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, slots: em.slots}
+	m.entries[variant] = e
+	return e, nil
+}
+
+// identifier keeps what PTX allows in a name.
+func identifier(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, s)
+}

@@ -1,0 +1,222 @@
+package ptx
+
+import (
+	"math"
+
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Plan is what to launch, in order, on one stream. Before launching, [Plan.Bind]
+// it to scratch memory and a fault word.
+type Plan struct {
+	Steps []Step
+	// Scratch is the number of bytes of scratch memory the steps share. Its
+	// content need not be set and means nothing afterwards.
+	Scratch int64
+	// Fault says that the steps note faults in an 8-byte word, which must be
+	// zero before; see [DecodeFault].
+	Fault bool
+}
+
+// Step is one kernel launch. Block is Entry.Threads, 1, 1.
+type Step struct {
+	Entry  *Entry
+	GridX  uint32
+	GridY  uint32
+	Params []uint64
+}
+
+// maxBlocks is the limit of a grid's first dimension.
+const maxBlocks = math.MaxInt32
+
+// Bind fills in the addresses of scratch memory and of the fault word.
+func (p *Plan) Bind(scratch, fault uint64) {
+	for _, s := range p.Steps {
+		for i, sl := range s.Entry.slots {
+			switch sl.kind {
+			case slotScratch:
+				s.Params[i] = scratch
+			case slotFault:
+				s.Params[i] = fault
+			}
+		}
+	}
+}
+
+// DecodeFault reads a fault word that a plan left.
+func DecodeFault(word uint64) (code kernel.FaultCode, linear int64) {
+	if word == 0 {
+		return kernel.NoFault, 0
+	}
+	w := ^word
+	return kernel.FaultCode(w & 0xff), int64(w>>8) - 1
+}
+
+// sizes are the derived numbers of one launch.
+type sizes struct {
+	items, group, chunks, inner int64
+}
+
+// Plan decides how to run one launch whose argument i lies in device memory
+// that begins at base[i]; the Base fields of the launch are not looked at.
+func (m *Module) Plan(l *kernel.Launch, base []uint64) (*Plan, error) {
+	p := &Plan{Fault: m.k.HasFault()}
+	var err error
+	switch m.shape {
+	case elementwise:
+		err = m.planElementwise(p, l, base)
+	case rows:
+		err = m.planRows(p, l, base)
+	default:
+		err = m.planColumns(p, l, base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// halve plans the two halves of a launch along its longest parallel axis, for
+// launches too large for one grid.
+func (m *Module) halve(p *Plan, l *kernel.Launch, base []uint64, plan func(*Plan, *kernel.Launch, []uint64) error) error {
+	axis := -1
+	for i, kind := range m.k.Axes {
+		if kind == kernel.Parallel && (axis < 0 || l.Extents[i] > l.Extents[axis]) {
+			axis = i
+		}
+	}
+	if axis < 0 || l.Extents[axis] < 2 {
+		return m.refuse("extents %v do not fit a grid", l.Extents)
+	}
+	n := l.Extents[axis]
+	// An even split keeps the first elements of both halves aligned.
+	h := (n/2 + 63) / 64 * 64
+	if h >= n {
+		h = n / 2
+	}
+	if err := plan(p, l.Slice(axis, 0, h), base); err != nil {
+		return err
+	}
+	return plan(p, l.Slice(axis, h, n), base)
+}
+
+func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error {
+	k := m.k
+	inner := len(k.Axes) - 1
+	width := 1
+	if inner >= 0 {
+		width = m.elementwiseWidth(l, base)
+	}
+	z := sizes{items: 1, inner: 1}
+	for axis, n := range l.Extents {
+		if axis == inner {
+			n = (n + int64(width) - 1) / int64(width)
+			z.inner = n
+		}
+		z.items *= n
+	}
+	blocks := (z.items + elementwiseThreads - 1) / elementwiseThreads
+	if inner > 0 && z.items > math.MaxUint32 || blocks > maxBlocks {
+		return m.halve(p, l, base, m.planElementwise)
+	}
+	e, err := m.elementwiseEntry(width)
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, blocks, 1)
+	return nil
+}
+
+// elementwiseWidth is the widest access that all arguments allow: 16 bytes of
+// the largest type if everything is contiguous and aligned, else 1.
+func (m *Module) elementwiseWidth(l *kernel.Launch, base []uint64) int {
+	k := m.k
+	inner := len(k.Axes) - 1
+	largest := 1
+	for _, a := range k.Args {
+		if a.Access[inner] == kernel.Strided || a.Dir == kernel.Out && a.Access[inner] != kernel.Unit {
+			return 1
+		}
+		if a.Access[inner] == kernel.Unit {
+			largest = max(largest, a.Type.Size())
+		}
+	}
+	width := 16 / largest
+	// Long bodies gain nothing from being repeated more often.
+	for width > 4 && width*len(k.Body) > 1500 {
+		width /= 2
+	}
+	if l.Extents[inner] < int64(width) {
+		return 1
+	}
+	for arg, a := range k.Args {
+		if a.Access[inner] == kernel.Unit && !aligned(k, l, base, arg, inner, width) {
+			return 1
+		}
+	}
+	return width
+}
+
+// aligned reports whether vectors of the given width along an axis are aligned,
+// or start at multiples of 16 bytes if they are longer.
+func aligned(k *kernel.Kernel, l *kernel.Launch, base []uint64, arg, axis, width int) bool {
+	a := &k.Args[arg]
+	size := int64(a.Type.Size())
+	unit := min(16, int64(width)*size)
+	op := &l.Args[arg]
+	if (int64(base[arg])+op.Offset*size)%unit != 0 || a.Gather && op.GatherStride*size%unit != 0 {
+		return false
+	}
+	for i, s := range op.Strides {
+		if i != axis && a.Access[i] != kernel.Broadcast && l.Extents[i] > 1 && s*size%unit != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// add appends a launch of an entry.
+func (p *Plan) add(m *Module, e *Entry, l *kernel.Launch, base []uint64, z sizes, x, y int64) {
+	params := make([]uint64, len(e.slots))
+	for i, s := range e.slots {
+		params[i] = m.slotValue(s, l, base, z)
+	}
+	p.Steps = append(p.Steps, Step{Entry: e, GridX: uint32(x), GridY: uint32(y), Params: params})
+}
+
+func (m *Module) slotValue(s slot, l *kernel.Launch, base []uint64, z sizes) uint64 {
+	size := func() int64 { return int64(m.k.Args[s.i].Type.Size()) }
+	switch s.kind {
+	case slotExtent:
+		return uint64(l.Extents[s.i])
+	case slotStart:
+		if l.Start == nil {
+			return 0
+		}
+		return uint64(l.Start[s.i])
+	case slotFull:
+		if l.Full == nil {
+			return uint64(l.Extents[s.i])
+		}
+		return uint64(l.Full[s.i])
+	case slotPointer:
+		return base[s.i] + uint64(l.Args[s.i].Offset*size())
+	case slotStride:
+		return uint64(l.Args[s.i].Strides[s.j] * size())
+	case slotGatherStride:
+		return uint64(l.Args[s.i].GatherStride * size())
+	case slotGatherExtent:
+		return uint64(l.Args[s.i].GatherExtent)
+	case slotScalar:
+		return l.Params[s.i]
+	case slotItems:
+		return uint64(z.items)
+	case slotGroup:
+		return uint64(z.group)
+	case slotChunks:
+		return uint64(z.chunks)
+	case slotInner:
+		return uint64(z.inner)
+	}
+	return 0 // scratch and fault word, bound later
+}

@@ -1,0 +1,156 @@
+package ptx
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// reduceSizes counts the kept and the reduced elements of a launch.
+func (m *Module) reduceSizes(l *kernel.Launch) sizes {
+	z := sizes{items: 1, group: 1, inner: 1}
+	for axis, n := range l.Extents {
+		if m.k.Axes[axis] == kernel.Reduced {
+			z.group *= n
+		} else {
+			z.items *= n
+		}
+	}
+	c := int64(m.tree.Chunk)
+	z.chunks = (z.group + c - 1) / c
+	return z
+}
+
+// Limits of a resident row: the warps of a block, and the elements of a lane
+// that fit into registers with room for the body's own values.
+const (
+	residentWarps    = 16
+	residentElements = 64
+	streamingWarps   = 16
+	rowsPerBlock     = 4 // where a row takes one warp
+)
+
+func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
+	z := m.reduceSizes(l)
+	if z.chunks > math.MaxUint32-int64(streamingWarps) {
+		return m.refuse("a reduced group of %d elements", z.group)
+	}
+	if from, to := m.k.ReducedAxes(); to-from > 1 && z.group > math.MaxUint32 {
+		return m.refuse("a reduced group of %d elements over %d axes", z.group, to-from)
+	}
+	if z.items > maxBlocks {
+		return m.halve(p, l, base, m.planRows)
+	}
+	f := rowForm{tree: m.tree, rows: 1, width: m.rowWidth(l, base, z)}
+	blocks := z.items
+	c := int64(m.tree.Chunk)
+	switch {
+	case z.chunks <= residentWarps && c/32 <= residentElements:
+		f.resident = true
+		f.warps = nextPower(z.chunks)
+		if f.warps == 1 {
+			f.rows = rowsPerBlock
+			blocks = (z.items + rowsPerBlock - 1) / rowsPerBlock
+		}
+	case m.single && z.items < 2*m.target.sms() && z.chunks > residentWarps:
+		return m.splitRows(p, l, base, z, f)
+	default:
+		f.warps = min(streamingWarps, nextPower(z.chunks))
+		if z.chunks > int64(sharedChunks(m.record)) {
+			f.spill = true
+			p.scratch(z.items * (z.chunks + (z.chunks+c-1)/c) * int64(m.record))
+		}
+	}
+	e, err := m.rowEntry(f)
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, blocks, 1)
+	return nil
+}
+
+// splitRows spreads the chunks of few long rows over the device, then reduces
+// the chunk results with one block for each row.
+func (m *Module) splitRows(p *Plan, l *kernel.Launch, base []uint64, z sizes, f rowForm) error {
+	c := int64(m.tree.Chunk)
+	p.scratch(z.items * (z.chunks + (z.chunks+c-1)/c) * int64(m.record))
+	f.part, f.warps = chunks, 4
+	e, err := m.rowEntry(f)
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, (z.chunks+3)/4, z.items)
+	f = rowForm{tree: m.tree, rows: 1, width: 1, part: finish, warps: streamingWarps}
+	if e, err = m.rowEntry(f); err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, z.items, 1)
+	return nil
+}
+
+// rowWidth is the widest access along the reduced axis that all arguments which
+// vary along it allow.
+func (m *Module) rowWidth(l *kernel.Launch, base []uint64, z sizes) int {
+	from, to := m.k.ReducedAxes()
+	if to-from > 1 {
+		return 1
+	}
+	largest := 1
+	for _, a := range m.k.Args {
+		switch a.Access[from] {
+		case kernel.Strided:
+			return 1
+		case kernel.Unit:
+			largest = max(largest, a.Type.Size())
+		}
+	}
+	width := min(16/largest, m.tree.Lanes/32)
+	if width <= 1 || z.group%int64(width) != 0 {
+		return 1
+	}
+	for arg, a := range m.k.Args {
+		if a.Access[from] == kernel.Unit && !aligned(m.k, l, base, arg, from, width) {
+			return 1
+		}
+	}
+	return width
+}
+
+func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
+	const warps = 16
+	z := m.reduceSizes(l)
+	if from, to := m.k.ReducedAxes(); z.chunks > math.MaxUint32-warps || to-from > 1 && z.group > math.MaxUint32 {
+		return m.refuse("a reduced group of %d elements", z.group)
+	}
+	if z.items > maxBlocks {
+		return m.halve(p, l, base, m.planColumns)
+	}
+	blocks := (z.items + 31) / 32
+	f := columnForm{tree: m.tree, warps: min(warps, nextPower(z.chunks))}
+	groups := (z.chunks + 7) / 8
+	if m.single && blocks < 2*m.target.sms() && z.chunks > 1 && groups <= math.MaxUint16 {
+		p.scratch(z.items * z.chunks * int64(m.record))
+		e, err := m.columnEntry(columnForm{tree: m.tree, warps: 8, part: chunks})
+		if err != nil {
+			return err
+		}
+		p.add(m, e, l, base, z, blocks, groups)
+		f.part = finish
+	} else if z.chunks > int64(sharedColumnChunks(m.record)) {
+		f.spill = true
+		p.scratch(z.items * z.chunks * int64(m.record))
+	}
+	e, err := m.columnEntry(f)
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, blocks, 1)
+	return nil
+}
+
+// scratch asks for at least n bytes: steps run one after the other and share.
+func (p *Plan) scratch(n int64) { p.Scratch = max(p.Scratch, n) }
+
+// nextPower is the least power of two that is not below n.
+func nextPower(n int64) int { return 1 << bits.Len64(uint64(n-1)) }

@@ -1,0 +1,203 @@
+package ptx
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
+)
+
+// smallTree makes every long-row path reachable with few elements.
+var smallTree = kernel.Tree{Kind: kernel.Striped, Chunk: 128, Lanes: 32}
+
+func specs() []ptxtest.Spec {
+	var out []ptxtest.Spec
+	out = append(out, ptxtest.Elementwise(600)...)
+	out = append(out, ptxtest.Rows(600)...)
+	for _, n := range []int64{1, 5, 128, 1000, 1024, 1025, 2500, 5000} {
+		out = append(out, ptxtest.LastAxis(3, n, kernel.StripedTree)...)
+	}
+	out = append(out, ptxtest.LastAxis(2, 20000, kernel.StripedTree)...)
+	for _, n := range []int64{3, 300, 3000, 20000, 140000} {
+		out = append(out, ptxtest.LastAxis(2, n, smallTree)...)
+	}
+	for _, t := range []kernel.Tree{{Kind: kernel.Striped, Chunk: 512, Lanes: 64}, {Kind: kernel.Striped, Chunk: 2048, Lanes: 256}, {Kind: kernel.Striped, Chunk: 4096, Lanes: 128}} {
+		out = append(out, ptxtest.LastAxis(2, 9000, t)...)
+	}
+	out = append(out, ptxtest.LastAxisTypes(3, 1500, kernel.StripedTree)...)
+	out = append(out, ptxtest.LastAxisTypes(2, 4000, smallTree)...)
+	out = append(out, ptxtest.ReduceLayouts(700)...)
+	for _, n := range []int64{1, 7, 64, 65, 300, 1000} {
+		out = append(out, ptxtest.FirstAxis(n, 37, kernel.ColumnsTree)...)
+	}
+	out = append(out, ptxtest.FirstAxis(12000, 17, kernel.Tree{Kind: kernel.Columns, Chunk: 32, Lanes: 1})...)
+	out = append(out, ptxtest.FirstAxisTypes(200, 40, kernel.ColumnsTree)...)
+	return out
+}
+
+// TestSimulated runs every case on the simulator, with targets that make the
+// planner split work and that do not, and compares with the interpreter.
+func TestSimulated(t *testing.T) {
+	for _, s := range specs() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			c := s.Make()
+			want, err := c.Reference(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for _, sms := range []int{1, 132} {
+				m, err := Generate(c.Kernel, Target{Major: 9, Multiprocessors: sms})
+				if err != nil {
+					t.Fatalf("%v\n%s", err, c.Kernel)
+				}
+				var base []uint64
+				sim := &simulator{}
+				c.Poison()
+				for i, b := range c.Buffers {
+					base = append(base, uint64(0x1_0000_0000*(i+1)))
+					sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+				}
+				plan, err := m.Plan(c.Launch, base)
+				if err != nil {
+					t.Fatal(err)
+				}
+				names := ""
+				for _, st := range plan.Steps {
+					names += st.Entry.Name + " "
+				}
+				if seen[names] {
+					continue
+				}
+				seen[names] = true
+				const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
+				word := make([]byte, 8)
+				sim.buffers = append(sim.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
+				plan.Bind(scratch, fault)
+				for _, st := range plan.Steps {
+					if err := Check(st.Entry.Text); err != nil {
+						t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+					}
+					pr, err := load(st.Entry.Text)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
+						t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+					}
+				}
+				for i, b := range c.Buffers {
+					if !b.Out {
+						continue
+					}
+					if n, first := ptxtest.Mismatches(b.Type, b.Bytes(), want[i]); n > 0 {
+						t.Errorf("%s: argument %d: %d mismatches, %s", names, i, n, first)
+					}
+				}
+				if c.Launch.Fault != nil {
+					wc, wl := c.Launch.Fault.First()
+					if gc, gl := DecodeFault(readSized(word, 8)); gc != wc || gl != wl {
+						t.Errorf("fault %v at %d, expected %v at %d", gc, gl, wc, wl)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAssembler runs the assembler of the CUDA toolkit over all texts, where
+// the environment variable SINTER_PTXAS names one.
+func TestAssembler(t *testing.T) {
+	tool := os.Getenv("SINTER_PTXAS")
+	if tool == "" {
+		t.Skip("skipped: SINTER_PTXAS does not name an assembler")
+	}
+	dir := t.TempDir()
+	done := map[string]bool{}
+	for _, s := range specs() {
+		c := s.Make()
+		for _, sms := range []int{1, 132} {
+			m, err := Generate(c.Kernel, Target{Major: 9, Multiprocessors: sms})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := m.Plan(c.Launch, make([]uint64, len(c.Buffers)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, st := range plan.Steps {
+				if done[st.Entry.Text] {
+					continue
+				}
+				done[st.Entry.Text] = true
+				f := filepath.Join(dir, "k.ptx")
+				if err := os.WriteFile(f, []byte(st.Entry.Text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				out, err := exec.Command(tool, "-v", "-arch=sm_90", "-o", filepath.Join(dir, "k.cubin"), f).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s: %v\n%s\n%s", st.Entry.Name, err, out, st.Entry.Text)
+				}
+				t.Logf("%s: %s", st.Entry.Name, usage(string(out)))
+			}
+		}
+	}
+}
+
+func usage(s string) string {
+	var out []string
+	for _, l := range strings.Split(s, "\n") {
+		if strings.Contains(l, "registers") || strings.Contains(l, "spill") && !strings.Contains(l, " 0 bytes spill stores") {
+			out = append(out, strings.TrimSpace(strings.TrimPrefix(l, "ptxas info    :")))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestRefusals(t *testing.T) {
+	b := kernel.NewBuilder("scan", []kernel.AxisKind{kernel.Reduced})
+	b.AddArg(kernel.Arg{Type: 12, Access: []kernel.Access{kernel.Unit}})
+	b.AddArg(kernel.Arg{Type: 12, Dir: kernel.Out, Access: []kernel.Access{kernel.Unit}})
+	b.Store(1, b.Scan(kernel.Sum, kernel.ScanTree, b.Load(0)))
+	_, err := Generate(b.K, Target{Major: 9})
+	var u *Unsupported
+	if !errors.As(err, &u) {
+		t.Fatalf("want Unsupported, have %v", err)
+	}
+	if want := "ptx: kernel scan is not supported: scans"; err.Error() != want {
+		t.Fatalf("have %q, want %q", err, want)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	head := ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(\n\t.param .u64 a0\n)\n.maxntid 32, 1, 1\n{\n\t.reg .b32 %r<4>;\n\t.reg .pred %p<2>;\n"
+	for _, c := range []struct{ body, want string }{
+		{"mul.f32 %r1, %r1, %r1;", "without .rn"},
+		{"mul.rn.ftz.f32 %r1, %r1, %r1;", ".ftz"},
+		{"mad.rn.f32 %r1, %r1, %r1, %r1;", "mad"},
+		{"div.full.f32 %r1, %r1, %r1;", ".full"},
+		{"sqrt.approx.f32 %r1, %r1;", ".approx"},
+		{"max.f32 %r1, %r1, %r1;", "NaN"},
+		{"add.s32 %r1, %r2, 1;", "before it is written"},
+		{"mov.b32 %r9, 0;", "not declared"},
+		{"mov.b32 %p1, 0;", "expected class"},
+		{"bra L1;", "label"},
+		{"cvt.s32.f32 %r1, %r1;", ".rzi"},
+		{"ex2.rn.f32 %r1, %r1;", "outside"},
+	} {
+		err := Check(head + "\t" + c.body + "\n\tret;\n}\n")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: have %v, want %q", c.body, err, c.want)
+		}
+	}
+	if err := Check(head + fmt.Sprintf("\tmov.b32 %%r1, %d;\n\tret;\n}\n", 3)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,254 @@
+package ptxtest
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+var computeTypes = []ir.DType{ir.I32, ir.U32, ir.I64, ir.U64, ir.F32, ir.F64}
+
+// Elementwise lists the cases without reductions. Every instruction is
+// exercised on every type it takes, on n elements.
+func Elementwise(n int64) []Spec {
+	var out []Spec
+	flat := func(t ir.DType, name string, f Fill) Arg { return Arg{Name: name, Type: t, Axes: "u", Fill: f} }
+	line := func(class, name string, in []Arg, outs []ir.DType, raw func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref) {
+		s := Spec{Name: name, Class: class, Axes: "p", Extents: []int64{n + 3}, In: in, Raw: raw}
+		for _, t := range outs {
+			s.Out = append(s.Out, flat(t, "", Patterns))
+		}
+		out = append(out, s)
+	}
+	op := func(t ir.DType, ops ...kernel.Op) func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+		return func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			var rs []kernel.Ref
+			for _, o := range ops {
+				rt := t
+				if o >= kernel.OpEq && o <= kernel.OpLe {
+					rt = ir.Bool
+				}
+				rs = append(rs, b.Op(o, rt, in[:o.Arity()]...))
+			}
+			return rs
+		}
+	}
+	repeat := func(t ir.DType, n int) []ir.DType {
+		r := make([]ir.DType, n)
+		for i := range r {
+			r[i] = t
+		}
+		return r
+	}
+	for _, t := range computeTypes {
+		three := []Arg{flat(t, "x", Patterns), flat(t, "z", Patterns), flat(t, "w", Patterns)}
+		binary := []kernel.Op{kernel.OpAdd, kernel.OpSub, kernel.OpMul, kernel.OpMin, kernel.OpMax}
+		one := []kernel.Op{kernel.OpNeg, kernel.OpAbs}
+		if t.IsFloat() {
+			binary = append(binary, kernel.OpDiv, kernel.OpFma)
+			one = append(one, kernel.OpSqrt, kernel.OpFloor, kernel.OpCeil, kernel.OpTrunc, kernel.OpRint)
+		} else {
+			binary = append(binary, kernel.OpAnd, kernel.OpOr, kernel.OpXor)
+			one = append(one, kernel.OpNot)
+			div := []Arg{flat(t, "x", Divisors), flat(t, "z", Divisors)}
+			line("integer division", "division "+t.String(), div, repeat(t, 2), op(t, kernel.OpDiv, kernel.OpRem))
+			shift := []Arg{flat(t, "x", Patterns), flat(t, "n", Patterns)}
+			line("arithmetic", "shifts "+t.String(), shift, repeat(t, 2), op(t, kernel.OpShl, kernel.OpShr))
+		}
+		if t == ir.U32 {
+			binary = append(binary, kernel.OpMulHi)
+		}
+		line("arithmetic", "binary "+t.String(), three, repeat(t, len(binary)), op(t, binary...))
+		line("arithmetic", "unary "+t.String(), three[:1], repeat(t, len(one)), op(t, one...))
+		line("comparison", "compare "+t.String(), []Arg{flat(t, "x", Small), flat(t, "z", Small)}, append(repeat(ir.Bool, 4), t),
+			func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				rs := op(t, kernel.OpEq, kernel.OpNe, kernel.OpLt, kernel.OpLe)(b, in)
+				return append(rs, b.Op(kernel.OpSelect, t, rs[2], in[0], in[1]))
+			})
+	}
+	three := []Arg{flat(ir.Bool, "x", Patterns), flat(ir.Bool, "z", Patterns), flat(ir.Bool, "w", Patterns)}
+	line("comparison", "bool", three, repeat(ir.Bool, 9), func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+		rs := op(ir.Bool, kernel.OpAnd, kernel.OpOr, kernel.OpXor, kernel.OpNot, kernel.OpEq, kernel.OpNe, kernel.OpLt, kernel.OpLe)(b, in)
+		return append(rs, b.Op(kernel.OpSelect, ir.Bool, in[0], in[1], in[2]))
+	})
+	for _, from := range ir.DTypes() {
+		var to []ir.DType
+		for _, t := range ir.DTypes() {
+			if t != from {
+				to = append(to, t)
+			}
+		}
+		fill := Patterns
+		if from.Size() <= 2 {
+			fill = Counting
+		}
+		line("conversion", "convert "+from.String(), []Arg{flat(from, "x", fill)}, to, func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			var rs []kernel.Ref
+			for _, t := range to {
+				rs = append(rs, b.Op(kernel.OpCvt, t, in[0]))
+			}
+			return rs
+		})
+	}
+	out = append(out, layouts(n)...)
+	return append(out, chains(n)...)
+}
+
+// chains are what fusion makes: several operations of one type, with rounding
+// to storage between them.
+func chains(n int64) []Spec {
+	var out []Spec
+	for _, t := range []ir.DType{ir.F32, ir.F16, ir.BF16, ir.F64} {
+		c := t.Compute()
+		in := func(name string) Arg { return Arg{Name: name, Type: t, Axes: "u", Fill: Patterns} }
+		out = append(out, Spec{
+			Name: "chain " + t.String(), Class: "chain", Axes: "p", Extents: []int64{n + 5},
+			In: []Arg{in("x"), in("w"), in("b")}, Out: []Arg{{Type: t, Axes: "u"}},
+			Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				round := func(r kernel.Ref) kernel.Ref { return b.Convert(b.Convert(r, t), c) }
+				x, w, z := b.Convert(in[0], c), b.Convert(in[1], c), b.Convert(in[2], c)
+				v := round(b.Op(kernel.OpAdd, c, round(b.Op(kernel.OpMul, c, x, w)), z))
+				return []kernel.Ref{round(b.Op(kernel.OpMax, c, v, x))}
+			},
+		})
+	}
+	for _, t := range []ir.DType{ir.I8, ir.U8, ir.I16, ir.U16} {
+		out = append(out, Spec{
+			Name: "chain " + t.String(), Class: "chain", Axes: "p", Extents: []int64{n + 5}, Compute: t.Compute(),
+			In:  []Arg{{Name: "x", Type: t, Axes: "u"}, {Name: "w", Type: t, Axes: "u"}},
+			Out: []Arg{{Name: "y", Type: t, Axes: "u"}}, Text: "y = x * w + x",
+		})
+	}
+	out = append(out, Spec{
+		Name: "rare block", Class: "chain", Axes: "p", Extents: []int64{n + 1}, Compute: ir.F32,
+		In:  []Arg{{Name: "x", Type: ir.F32, Axes: "u"}},
+		Out: []Arg{{Name: "y", Type: ir.F32, Axes: "u"}},
+		Text: "m = abs(x) > 0x1p20; rare(m) { a = x * 0x1p-20; b = a * a; c = b + a; d = c * b; e = d + c; f = e * d; g = f + e; h = g * f; i = h + g }" +
+			"; y = select(m, i, x + 1)",
+	})
+	return out
+}
+
+// layouts walk operands in every way.
+func layouts(n int64) []Spec {
+	text := "y = x * w + b"
+	spec := func(name, axes string, extents []int64, in []Arg, o Arg) Spec {
+		for i := range in {
+			in[i].Name, in[i].Fill = [...]string{"x", "w", "b"}[i], Normal
+			if in[i].Type == ir.Invalid {
+				in[i].Type = ir.F32
+			}
+		}
+		o.Name = "y"
+		if o.Type == ir.Invalid {
+			o.Type = ir.F32
+		}
+		return Spec{Name: name, Class: "layout", Axes: axes, Extents: extents, In: in, Out: []Arg{o}, Compute: ir.F32, Text: text}
+	}
+	rows := max(3, n/100)
+	return []Spec{
+		spec("no axes", "", nil, []Arg{{}, {}, {}}, Arg{}),
+		spec("one element", "p", []int64{1}, []Arg{{Axes: "u"}, {Axes: "b"}, {Axes: "u"}}, Arg{Axes: "u"}),
+		spec("scalar operand", "p", []int64{n}, []Arg{{Axes: "u"}, {Axes: "b"}, {Axes: "u"}}, Arg{Axes: "u"}),
+		spec("misaligned", "p", []int64{n}, []Arg{{Axes: "u", Offset: 1}, {Axes: "u"}, {Axes: "u"}}, Arg{Axes: "u", Offset: 3}),
+		spec("aligned offset", "p", []int64{n}, []Arg{{Axes: "u", Offset: 4}, {Axes: "u", Offset: 8}, {Axes: "u"}}, Arg{Axes: "u", Offset: 4}),
+		spec("backwards", "p", []int64{n}, []Arg{{Axes: "r"}, {Axes: "u"}, {Axes: "u"}}, Arg{Axes: "u"}),
+		spec("bias of rows", "pp", []int64{rows, 96}, []Arg{{Axes: "su"}, {Axes: "bu"}, {Axes: "sb"}}, Arg{Axes: "su"}),
+		spec("bias of odd rows", "pp", []int64{rows, 37}, []Arg{{Axes: "su"}, {Axes: "bu"}, {Axes: "sb"}}, Arg{Axes: "su"}),
+		spec("padded rows with tail", "pp", []int64{rows, 39}, []Arg{{Axes: "su", Pad: 1}, {Axes: "bu"}, {Axes: "su", Pad: 5}}, Arg{Axes: "su", Pad: 9}),
+		spec("transposed", "pp", []int64{rows, 65}, []Arg{{Axes: "ss", Order: []int{1, 0}}, {Axes: "su"}, {Axes: "bb"}}, Arg{Axes: "su"}),
+		spec("mixed types", "pp", []int64{rows, 64}, []Arg{{Axes: "su", Type: ir.BF16}, {Axes: "bu", Type: ir.F16}, {Axes: "su"}}, Arg{Axes: "su", Type: ir.BF16}),
+		spec("four axes", "pppp", []int64{3, rows, 5, 12}, []Arg{{Axes: "sssu"}, {Axes: "bsbu"}, {Axes: "sbsb"}}, Arg{Axes: "sssu"}),
+		spec("permuted", "ppp", []int64{7, rows, 9}, []Arg{{Axes: "sss", Order: []int{2, 0, 1}}, {Axes: "srs", Order: []int{1, 2, 0}}, {Axes: "ssu"}}, Arg{Axes: "ssu"}),
+		{
+			Name: "indices", Class: "layout", Axes: "pp", Extents: []int64{rows, 24},
+			In: []Arg{{Type: ir.I64, Axes: "su"}}, Out: []Arg{{Type: ir.I64, Axes: "su"}},
+			Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				at := b.Op(kernel.OpAdd, ir.I64, b.Op(kernel.OpMul, ir.I64, b.Index(0), b.Extent(1)), b.Index(1))
+				return []kernel.Ref{b.Op(kernel.OpXor, ir.I64, in[0], at)}
+			},
+		},
+	}
+}
+
+// Rows lists a case for every elementwise row of the op table that has a
+// program and no attributes, in every compute type it knows.
+func Rows(n int64) []Spec {
+	var out []Spec
+	for _, row := range ir.Rows() {
+		if row.Access != ir.Elementwise || len(row.Attrs) > 0 || row.Variadic || row.NumResults() != 1 || len(row.Operands) == 0 || len(row.Operands) > 3 {
+			continue
+		}
+		for _, t := range append([]ir.DType{ir.Bool}, computeTypes...) {
+			block := row.Program(t)
+			if block == nil {
+				continue
+			}
+			s := Spec{Name: fmt.Sprintf("row %s %s", row.Name, t), Class: "table", Axes: "p", Extents: []int64{n}}
+			ok := true
+			for _, o := range row.Operands {
+				a := Arg{Name: o.Name, Type: t, Axes: "u"}
+				if o.Class == ir.BoolClass {
+					a.Type = ir.Bool
+				} else if !o.Class.Has(t) {
+					ok = false
+				}
+				s.In = append(s.In, a)
+			}
+			if !ok {
+				continue
+			}
+			s.Out = []Arg{{Name: "y", Axes: "u"}}
+			kind, err := resultType(s, block)
+			if err != nil {
+				continue // a body in terms of rows that are not in the table
+			}
+			s.Out[0].Type = kind
+			s.Raw = func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				y, err := expand(b, s, block, in)
+				if err != nil {
+					panic(err)
+				}
+				return []kernel.Ref{y}
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func expand(b *kernel.Builder, s Spec, block *ir.Block, in []kernel.Ref) (kernel.Ref, error) {
+	names := map[string]kernel.Ref{}
+	t := ir.Bool
+	for i, a := range s.In {
+		names[a.Name] = in[i]
+		if a.Type != ir.Bool {
+			t = a.Type
+		}
+	}
+	all, err := b.Expand(block, kernel.Env{T: t, Names: names})
+	if err != nil {
+		return kernel.None, err
+	}
+	y, ok := all["y"]
+	if !ok {
+		return kernel.None, fmt.Errorf("%s: no result", s.Name)
+	}
+	return y, nil
+}
+
+// resultType tries the body out.
+func resultType(s Spec, block *ir.Block) (ir.DType, error) {
+	b := kernel.NewBuilder("probe", []kernel.AxisKind{kernel.Parallel})
+	var in []kernel.Ref
+	for i, a := range s.In {
+		b.AddArg(kernel.Arg{Type: a.Type, Access: []kernel.Access{kernel.Unit}})
+		in = append(in, b.Load(i))
+	}
+	y, err := expand(b, s, block, in)
+	if err != nil {
+		return ir.Invalid, err
+	}
+	return b.Type(y), nil
+}

@@ -1,0 +1,290 @@
+package ptx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// simulator runs entries on the CPU, lane by lane, so that machines without a
+// GPU check what the text means: barriers, shuffles, addresses and bits. It
+// knows only the language of this package, refuses accesses outside the
+// buffers, and wants every lane of a warp at the same shuffle.
+type simulator struct {
+	buffers []simBuffer
+	shared  []byte
+}
+
+type simBuffer struct {
+	base uint64
+	data []byte
+}
+
+const (
+	simSharedBase = 0x7000_0000_0000
+	simPoison     = 0xdead_beef_dead_beef
+)
+
+type thread struct {
+	r        []uint64
+	pc       int
+	tid      uint32
+	ctaX     uint32
+	ctaY     uint32
+	finished bool
+	at       *step // where the thread waits
+}
+
+// step is a decoded instruction.
+type step struct {
+	in    *inst
+	guard int // register index, -1 none
+	run   func(s *simulator, t *thread) error
+	kind  int
+	to    int // branch target
+	dst   int // of a shuffle
+	src   int
+	lane  int
+}
+
+const (
+	stepPlain = iota
+	stepBranch
+	stepBarrier
+	stepShuffle
+	stepExit
+)
+
+// program is an entry ready to run.
+type program struct {
+	p     *parsed
+	steps []step
+	nregs int
+	base  map[string]int
+}
+
+func (pr *program) index(name string) int {
+	for prefix, b := range pr.base {
+		if strings.HasPrefix(name, prefix) {
+			var n int
+			if _, err := fmt.Sscanf(name[len(prefix):], "%d", &n); err == nil {
+				return b + n
+			}
+		}
+	}
+	panic("register " + name)
+}
+
+func load(text string) (*program, error) {
+	p, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	pr := &program{p: p, base: map[string]int{}}
+	for c := class(0); c < numClasses; c++ {
+		pr.base[classPrefix[c]] = pr.nregs
+		pr.nregs += p.regs[classPrefix[c]] + 1
+	}
+	labels := map[string]int{}
+	n := 0
+	for _, in := range p.code {
+		if in.label != "" {
+			labels[in.label] = n
+		} else {
+			n++
+		}
+	}
+	for i := range p.code {
+		in := &p.code[i]
+		if in.label != "" {
+			continue
+		}
+		st := step{in: in, guard: -1}
+		if in.guard != "" {
+			st.guard = pr.index(in.guard)
+		}
+		switch {
+		case in.op == "bra":
+			st.kind, st.to = stepBranch, labels[in.args[0].name]
+		case in.op == "bar.sync":
+			st.kind = stepBarrier
+		case in.op == "ret":
+			st.kind = stepExit
+		case strings.HasPrefix(in.op, "shfl"):
+			st.kind = stepShuffle
+			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[2].value)
+		default:
+			st.run, err = pr.compile(in)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %s: %w", in.line, in.op, err)
+			}
+		}
+		pr.steps = append(pr.steps, st)
+	}
+	return pr, nil
+}
+
+// launch runs a whole grid.
+func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
+	for by := range y {
+		for bx := range x {
+			if err := s.block(pr, bx, by, params); err != nil {
+				return fmt.Errorf("block (%d,%d): %w", bx, by, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *simulator) block(pr *program, bx, by uint32, params []uint64) error {
+	s.shared = make([]byte, pr.p.shared)
+	for i := range s.shared {
+		s.shared[i] = 0xa5
+	}
+	threads := make([]*thread, pr.p.threads)
+	regs := make([]uint64, (pr.nregs+len(params))*len(threads))
+	for i := range regs {
+		regs[i] = simPoison
+	}
+	for i := range threads {
+		r := regs[i*(pr.nregs+len(params)) : (i+1)*(pr.nregs+len(params))]
+		copy(r[pr.nregs:], params)
+		threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by}
+	}
+	for {
+		waiting, done := 0, 0
+		for w := 0; w < len(threads); w += 32 {
+			if err := s.warp(pr, threads[w:min(w+32, len(threads))]); err != nil {
+				return err
+			}
+		}
+		for _, t := range threads {
+			if t.finished {
+				done++
+			} else {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return nil
+		}
+		if done > 0 {
+			return fmt.Errorf("%d threads wait at a barrier that %d have left", waiting, done)
+		}
+		for _, t := range threads {
+			t.at = nil
+			t.pc++
+		}
+	}
+}
+
+// warp runs until every lane has finished or waits at a barrier.
+func (s *simulator) warp(pr *program, lanes []*thread) error {
+	for {
+		shuffling := 0
+		for _, t := range lanes {
+			if err := s.thread(pr, t); err != nil {
+				return fmt.Errorf("thread %d: %w", t.tid, err)
+			}
+			if t.at != nil && t.at.kind == stepShuffle {
+				shuffling++
+			}
+		}
+		if shuffling == 0 {
+			return nil
+		}
+		if shuffling != 32 {
+			return fmt.Errorf("%d lanes at a shuffle", shuffling)
+		}
+		st := lanes[0].at
+		vals := make([]uint64, 32)
+		for i, t := range lanes {
+			if t.at != st {
+				return fmt.Errorf("lanes at different shuffles")
+			}
+			vals[i] = t.r[st.src]
+		}
+		for i, t := range lanes {
+			t.r[st.dst] = vals[i^st.lane] & 0xffffffff
+			t.at = nil
+			t.pc++
+		}
+	}
+}
+
+// thread runs one lane until it waits or finishes.
+func (s *simulator) thread(pr *program, t *thread) error {
+	if t.finished || t.at != nil {
+		return nil
+	}
+	for count := 0; ; count++ {
+		if count > 50_000_000 {
+			return fmt.Errorf("does not end")
+		}
+		st := &pr.steps[t.pc]
+		if st.guard >= 0 && (t.r[st.guard]&1 != 0) == st.in.not {
+			t.pc++
+			continue
+		}
+		switch st.kind {
+		case stepBranch:
+			t.pc = st.to
+			continue
+		case stepBarrier, stepShuffle:
+			t.at = st
+			return nil
+		case stepExit:
+			t.finished = true
+			return nil
+		}
+		if err := st.run(s, t); err != nil {
+			return fmt.Errorf("line %d: %s: %w", st.in.line, st.in.op, err)
+		}
+		t.pc++
+	}
+}
+
+// memory finds the bytes at an address.
+func (s *simulator) memory(addr uint64, size int) ([]byte, error) {
+	if addr%uint64(size) != 0 && size <= 16 {
+		return nil, fmt.Errorf("address %#x is not aligned to %d", addr, size)
+	}
+	if addr >= simSharedBase {
+		off := addr - simSharedBase
+		if off+uint64(size) > uint64(len(s.shared)) {
+			return nil, fmt.Errorf("shared address %d of %d", off, len(s.shared))
+		}
+		return s.shared[off : off+uint64(size)], nil
+	}
+	for _, b := range s.buffers {
+		if addr >= b.base && addr+uint64(size) <= b.base+uint64(len(b.data)) {
+			return b.data[addr-b.base:][:size], nil
+		}
+	}
+	return nil, fmt.Errorf("address %#x (%d bytes) is in no buffer", addr, size)
+}
+
+func readSized(b []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+func writeSized(b []byte, size int, v uint64) {
+	switch size {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
+}

@@ -1,0 +1,460 @@
+package ptx
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+type getter func(t *thread) uint64
+
+// getter makes the reader of an operand.
+func (pr *program) getter(o operand) getter {
+	switch o.kind {
+	case opndImm:
+		v := uint64(o.value)
+		return func(*thread) uint64 { return v }
+	case opndReg:
+		i := pr.index(o.name)
+		return func(t *thread) uint64 { return t.r[i] }
+	case opndSpecial:
+		switch o.name {
+		case "%tid.x":
+			return func(t *thread) uint64 { return uint64(t.tid) }
+		case "%ctaid.x":
+			return func(t *thread) uint64 { return uint64(t.ctaX) }
+		case "%ctaid.y":
+			return func(t *thread) uint64 { return uint64(t.ctaY) }
+		}
+	case opndSymbol:
+		return func(*thread) uint64 { return 0 } // the start of shared memory
+	}
+	panic(fmt.Sprintf("operand %+v", o))
+}
+
+func typeBits(t string) int {
+	switch t {
+	case "u8", "s8":
+		return 8
+	case "b16", "u16", "s16", "f16", "bf16":
+		return 16
+	case "b64", "u64", "s64", "f64":
+		return 64
+	case "pred":
+		return 1
+	}
+	return 32
+}
+
+func mask(v uint64, n int) uint64 {
+	if n == 64 {
+		return v
+	}
+	return v & (1<<n - 1)
+}
+
+func signed(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }
+
+// compile turns an instruction into a function of the thread.
+func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
+	parts := strings.Split(in.op, ".")
+	last := parts[len(parts)-1]
+	switch parts[0] {
+	case "ld", "st", "red":
+		return pr.compileMemory(in, parts, last)
+	}
+	if parts[0] == "mov" && (in.args[0].kind == opndGroup || in.args[1].kind == opndGroup) {
+		return pr.compileSplit(in, last)
+	}
+	dst := pr.index(in.args[0].name)
+	var get []getter
+	for _, a := range in.args[1:] {
+		get = append(get, pr.getter(a))
+	}
+	n := typeBits(last)
+	width := n // of the result
+	f, err := operation(parts, last, n)
+	if err != nil {
+		return nil, err
+	}
+	switch parts[0] {
+	case "cvt":
+		width = typeBits(parts[len(parts)-2])
+		if width < 32 && parts[len(parts)-2][0] == 's' || parts[len(parts)-2] == "s32" {
+			width = 32
+		}
+	case "setp":
+		width = 1
+	case "bfind":
+		width = 32
+	case "cvta":
+		width = 64
+	}
+	if len(parts) > 1 && parts[1] == "wide" {
+		width = 64
+	}
+	return func(_ *simulator, t *thread) error {
+		var v [4]uint64
+		for i, g := range get {
+			v[i] = g(t)
+		}
+		t.r[dst] = mask(f(v), width)
+		return nil
+	}, nil
+}
+
+func (pr *program) compileSplit(in *inst, last string) (func(*simulator, *thread) error, error) {
+	half := typeBits(last) / 2
+	if g := in.args[0]; g.kind == opndGroup {
+		lo, hi, src := pr.index(g.group[0]), pr.index(g.group[1]), pr.getter(in.args[1])
+		return func(_ *simulator, t *thread) error {
+			v := src(t)
+			t.r[lo], t.r[hi] = mask(v, half), mask(v>>half, half)
+			return nil
+		}, nil
+	}
+	g := in.args[1]
+	lo, hi, dst := pr.index(g.group[0]), pr.index(g.group[1]), pr.index(in.args[0].name)
+	return func(_ *simulator, t *thread) error {
+		t.r[dst] = mask(t.r[lo], half) | mask(t.r[hi], half)<<half
+		return nil
+	}, nil
+}
+
+func (pr *program) compileMemory(in *inst, parts []string, last string) (func(*simulator, *thread) error, error) {
+	size := typeBits(last) / 8
+	at := in.args[0]
+	val := in.args[len(in.args)-1]
+	if parts[0] == "ld" {
+		at, val = in.args[1], in.args[0]
+	}
+	if len(parts) > 1 && parts[1] == "param" {
+		var n int
+		fmt.Sscanf(at.name, "a%d", &n)
+		dst := pr.index(val.name)
+		return func(_ *simulator, t *thread) error {
+			t.r[dst] = t.r[pr.nregs+n]
+			return nil
+		}, nil
+	}
+	names := val.group
+	if val.kind == opndReg {
+		names = []string{val.name}
+	}
+	var regs []int
+	for _, r := range names {
+		regs = append(regs, pr.index(r))
+	}
+	base := pr.index(at.name)
+	return func(s *simulator, t *thread) error {
+		b, err := s.memory(t.r[base]+uint64(at.value), size*len(regs))
+		if err != nil {
+			return err
+		}
+		if len(parts) > 1 && parts[1] == "global" && t.r[base] >= simSharedBase {
+			return fmt.Errorf("global access to shared memory")
+		}
+		for i, r := range regs {
+			p := b[i*size:]
+			switch {
+			case parts[0] == "red":
+				writeSized(p, size, max(readSized(p, size), t.r[r]))
+			case parts[0] == "st":
+				writeSized(p, size, t.r[r])
+			case last[0] == 's':
+				t.r[r] = mask(uint64(signed(readSized(p, size), 8*size)), 32)
+			default:
+				t.r[r] = readSized(p, size)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// operation is the meaning of an opcode on raw operands.
+func operation(parts []string, last string, n int) (func([4]uint64) uint64, error) {
+	switch last {
+	case "f32", "f64":
+		if f := floatOperation(parts, last); f != nil {
+			return f, nil
+		}
+	}
+	s := last[0] == 's'
+	wide := func(v uint64) int64 {
+		if s {
+			return signed(v, n)
+		}
+		return int64(mask(v, n))
+	}
+	switch parts[0] {
+	case "mov":
+		return func(v [4]uint64) uint64 { return v[0] }, nil
+	case "cvta":
+		return func(v [4]uint64) uint64 { return simSharedBase + v[0] }, nil
+	case "add":
+		return func(v [4]uint64) uint64 { return v[0] + v[1] }, nil
+	case "sub":
+		return func(v [4]uint64) uint64 { return v[0] - v[1] }, nil
+	case "mul":
+		switch parts[1] {
+		case "hi":
+			return func(v [4]uint64) uint64 { return mask(v[0], 32) * mask(v[1], 32) >> 32 }, nil
+		case "wide":
+			return func(v [4]uint64) uint64 { return mask(v[0], 32) * mask(v[1], 32) }, nil
+		}
+		return func(v [4]uint64) uint64 { return v[0] * v[1] }, nil
+	case "mad":
+		return func(v [4]uint64) uint64 { return v[0]*v[1] + v[2] }, nil
+	case "div":
+		return func(v [4]uint64) uint64 {
+			if mask(v[1], n) == 0 || s && wide(v[1]) == -1 {
+				return simPoison // unspecified on the hardware
+			}
+			if s {
+				return uint64(wide(v[0]) / wide(v[1]))
+			}
+			return mask(v[0], n) / mask(v[1], n)
+		}, nil
+	case "rem":
+		return func(v [4]uint64) uint64 {
+			if mask(v[1], n) == 0 || s && wide(v[1]) == -1 {
+				return simPoison
+			}
+			if s {
+				return uint64(wide(v[0]) % wide(v[1]))
+			}
+			return mask(v[0], n) % mask(v[1], n)
+		}, nil
+	case "min", "max":
+		less := func(a, b uint64) bool {
+			if s {
+				return wide(a) < wide(b)
+			}
+			return mask(a, n) < mask(b, n)
+		}
+		return func(v [4]uint64) uint64 {
+			if less(v[0], v[1]) == (parts[0] == "min") {
+				return v[0]
+			}
+			return v[1]
+		}, nil
+	case "and":
+		return func(v [4]uint64) uint64 { return v[0] & v[1] }, nil
+	case "or":
+		return func(v [4]uint64) uint64 { return v[0] | v[1] }, nil
+	case "xor":
+		return func(v [4]uint64) uint64 { return v[0] ^ v[1] }, nil
+	case "not":
+		return func(v [4]uint64) uint64 { return ^v[0] }, nil
+	case "shl":
+		return func(v [4]uint64) uint64 { return v[0] << min(mask(v[1], 32), uint64(n)) }, nil
+	case "shr":
+		return func(v [4]uint64) uint64 {
+			k := min(mask(v[1], 32), uint64(n))
+			if s {
+				return uint64(wide(v[0]) >> k)
+			}
+			return mask(v[0], n) >> k
+		}, nil
+	case "bfe":
+		return func(v [4]uint64) uint64 {
+			x := mask(mask(v[0], 32)>>v[1], int(v[2]))
+			if s {
+				return uint64(signed(x, int(v[2])))
+			}
+			return x
+		}, nil
+	case "bfi":
+		return func(v [4]uint64) uint64 {
+			m := uint64(1<<v[3]-1) << v[2]
+			return v[1]&^m | v[0]<<v[2]&m
+		}, nil
+	case "bfind":
+		return func(v [4]uint64) uint64 { return uint64(bits.Len64(mask(v[0], n)) - 1) }, nil
+	case "selp":
+		return func(v [4]uint64) uint64 {
+			if v[2]&1 != 0 {
+				return v[0]
+			}
+			return v[1]
+		}, nil
+	case "setp":
+		return func(v [4]uint64) uint64 {
+			a, b := mask(v[0], n), mask(v[1], n)
+			less := a < b
+			if s {
+				less = wide(v[0]) < wide(v[1])
+			}
+			return truth(compareHolds(parts[1], less, a == b))
+		}, nil
+	case "cvt":
+		return conversion(parts, last)
+	}
+	return nil, fmt.Errorf("unknown instruction")
+}
+
+func compareHolds(name string, less, equal bool) bool {
+	switch name {
+	case "eq":
+		return equal
+	case "ne", "neu":
+		return !equal
+	case "lt":
+		return less
+	case "le":
+		return less || equal
+	case "gt":
+		return !less && !equal
+	case "ge":
+		return !less
+	}
+	panic(name)
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func f32of(v uint64) float32 { return math.Float32frombits(uint32(v)) }
+func f32bits(x float32) uint64 {
+	return uint64(math.Float32bits(x))
+}
+
+// floatOperation handles float arithmetic and comparison; nil for the rest.
+func floatOperation(parts []string, t string) func([4]uint64) uint64 {
+	one := func(f32 func(a, b, c float32) float32, f64 func(a, b, c float64) float64) func([4]uint64) uint64 {
+		if t == "f32" {
+			return func(v [4]uint64) uint64 { return f32bits(f32(f32of(v[0]), f32of(v[1]), f32of(v[2]))) }
+		}
+		return func(v [4]uint64) uint64 {
+			return math.Float64bits(f64(math.Float64frombits(v[0]), math.Float64frombits(v[1]), math.Float64frombits(v[2])))
+		}
+	}
+	switch parts[0] {
+	case "add":
+		return one(func(a, b, _ float32) float32 { return a + b }, func(a, b, _ float64) float64 { return a + b })
+	case "sub":
+		return one(func(a, b, _ float32) float32 { return a - b }, func(a, b, _ float64) float64 { return a - b })
+	case "mul":
+		return one(func(a, b, _ float32) float32 { return float32(a * b) }, func(a, b, _ float64) float64 { return float64(a * b) })
+	case "div":
+		return one(func(a, b, _ float32) float32 { return a / b }, func(a, b, _ float64) float64 { return a / b })
+	case "fma":
+		return one(kernel.FMA32, math.FMA)
+	case "sqrt":
+		return one(func(a, _, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
+			func(a, _, _ float64) float64 { return math.Sqrt(a) })
+	case "min", "max":
+		pick := math.Min
+		if parts[0] == "max" {
+			pick = math.Max
+		}
+		return one(func(a, b, _ float32) float32 {
+			if a != a || b != b {
+				return float32(math.NaN())
+			}
+			return float32(pick(float64(a), float64(b)))
+		}, func(a, b, _ float64) float64 { return pick(a, b) })
+	case "setp":
+		get := func(v uint64) float64 { return float64(f32of(v)) }
+		if t == "f64" {
+			get = math.Float64frombits
+		}
+		return func(v [4]uint64) uint64 {
+			a, b := get(v[0]), get(v[1])
+			nan := a != a || b != b
+			switch parts[1] {
+			case "nan":
+				return truth(nan)
+			case "neu":
+				return truth(nan || a != b)
+			}
+			return truth(!nan && compareHolds(parts[1], a < b, a == b))
+		}
+	}
+	return nil
+}
+
+// conversion is the meaning of cvt.
+func conversion(parts []string, from string) (func([4]uint64) uint64, error) {
+	to, mode := parts[len(parts)-2], ""
+	if len(parts) == 4 {
+		mode = parts[1]
+	}
+	types := map[string]ir.DType{"f16": ir.F16, "bf16": ir.BF16, "f32": ir.F32, "f64": ir.F64,
+		"s8": ir.I8, "s16": ir.I16, "s32": ir.I32, "s64": ir.I64, "u8": ir.U8, "u16": ir.U16, "u32": ir.U32, "u64": ir.U64}
+	tf, ok1 := types[from]
+	tt, ok2 := types[to]
+	if !ok1 || !ok2 {
+		return nil, fmt.Errorf("conversion from %s to %s", from, to)
+	}
+	if from == to { // rounding to an integral value
+		round := map[string]func(float64) float64{"rmi": math.Floor, "rpi": math.Ceil, "rzi": math.Trunc, "rni": math.RoundToEven}[mode]
+		if round == nil {
+			return nil, fmt.Errorf("mode %q", mode)
+		}
+		if from == "f32" {
+			return func(v [4]uint64) uint64 { return f32bits(float32(round(float64(f32of(v[0]))))) }, nil
+		}
+		return func(v [4]uint64) uint64 { return math.Float64bits(round(math.Float64frombits(v[0]))) }, nil
+	}
+	if mode == "rz" {
+		return towardZero(tf, tt)
+	}
+	return func(v [4]uint64) uint64 {
+		x := mask(v[0], tf.Bits())
+		if tf.IsFloat() && tt.IsInt() && (from == "f64" || to == "s64" || to == "u64") {
+			f := math.Float64frombits(x)
+			if from == "f32" {
+				f = float64(f32of(x))
+			}
+			if f != f { // what the hardware gives there
+				return 1 << (tt.Bits() - 1)
+			}
+		}
+		r := kernel.Convert(tt, tf, x)
+		if tt.Kind() == ir.KindInt {
+			r = uint64(signed(r, tt.Bits()))
+		}
+		return r
+	}, nil
+}
+
+// towardZero covers the truncating conversions used to round to odd.
+func towardZero(from, to ir.DType) (func([4]uint64) uint64, error) {
+	switch {
+	case from == ir.F64 && to == ir.F32:
+		return func(v [4]uint64) uint64 {
+			x := math.Float64frombits(v[0])
+			r := float32(x)
+			if math.Abs(float64(r)) > math.Abs(x) {
+				r = math.Float32frombits(math.Float32bits(r) - 1)
+			}
+			return f32bits(r)
+		}, nil
+	case from.IsInt() && to == ir.F64:
+		return func(v [4]uint64) uint64 {
+			neg := from == ir.I64 && int64(v[0]) < 0
+			u := v[0]
+			if neg {
+				u = -u
+			}
+			if extra := bits.Len64(u) - 53; extra > 0 {
+				u = u >> extra << extra
+			}
+			r := math.Float64bits(float64(u))
+			if neg {
+				r |= 1 << 63
+			}
+			return r
+		}, nil
+	}
+	return nil, fmt.Errorf("truncation from %s to %s", from, to)
+}

@@ -1,0 +1,40 @@
+package ptx
+
+import "fmt"
+
+// Target is the GPU that text is made for.
+type Target struct {
+	// Major and Minor are the compute capability; at least 8.0.
+	Major, Minor int
+	// Multiprocessors is used to decide when work is split; 0 means 132.
+	Multiprocessors int
+}
+
+// Unsupported says why a kernel or a launch is refused.
+type Unsupported struct {
+	Kernel string
+	Reason string
+}
+
+func (e *Unsupported) Error() string {
+	return fmt.Sprintf("ptx: kernel %s is not supported: %s", e.Kernel, e.Reason)
+}
+
+func (t Target) sms() int64 {
+	if t.Multiprocessors > 0 {
+		return int64(t.Multiprocessors)
+	}
+	return 132
+}
+
+// isa is the version of the PTX language in use: the first that knows sm_90,
+// so that every driver since CUDA 11.8 accepts the text.
+const isa = "7.8"
+
+func (t Target) arch() string {
+	// Text for sm_80 runs everywhere later; nothing in use needs more.
+	if t.Major >= 9 {
+		return "sm_90"
+	}
+	return "sm_80"
+}
