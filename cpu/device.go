@@ -96,7 +96,7 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 		return ir.Errorf(ir.ErrArgument, "%d bytes for %s, expected %d", len(data), t.Type, t.Bytes())
 	}
 	copied := append([]byte(nil), data...)
-	return d.q.push(nil, task{
+	return d.q.add(task{
 		run:  func() { d.upload(t, copied) },
 		fail: func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) },
 	})
@@ -104,7 +104,7 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 
 // Alias makes another owner of a tensor's contents.
 func (d *Device) Alias(from, to ir.ID) error {
-	return d.q.push(nil, task{run: func() {
+	return d.q.add(task{run: func() {
 		e := d.store[from]
 		if e == nil {
 			d.fail([]ir.Tensor{{ID: to}}, unknown(from))
@@ -117,7 +117,7 @@ func (d *Device) Alias(from, to ir.ID) error {
 // Free drops tensors.
 func (d *Device) Free(ids ...ir.ID) {
 	// A closed device has no tensors left: nothing to free is no error.
-	_ = d.q.push(nil, task{run: func() {
+	_ = d.q.add(task{run: func() {
 		for _, id := range ids {
 			d.drop(id)
 		}
@@ -126,7 +126,7 @@ func (d *Device) Free(ids ...ir.ID) {
 
 // Flush does nothing more than the queue does by itself: work starts at once.
 func (d *Device) Flush() error {
-	return d.q.push(nil, task{run: func() {}})
+	return d.q.add(task{run: func() {}})
 }
 
 // Read waits for tensors and returns their contents.
@@ -171,7 +171,7 @@ func (d *Device) Sync(ctx context.Context) error {
 // results are handed over only if it ran in time.
 func (d *Device) do(ctx context.Context, f func()) error {
 	done := make(chan error, 1)
-	err := d.q.push(nil, task{
+	err := d.q.add(task{
 		run:  func() { f(); done <- nil },
 		fail: func(err error) { done <- err },
 	})
@@ -212,7 +212,7 @@ func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
 
 // Cleanup gives idle buffers back.
 func (d *Device) Cleanup() {
-	_ = d.q.push(nil, task{run: func() { d.pool.trim() }})
+	_ = d.q.add(task{run: func() { d.pool.trim() }})
 }
 
 // Counters returns totals since the device was opened.

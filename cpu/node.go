@@ -158,7 +158,7 @@ func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
 
 // Release returns the code once queued launches of it are done.
 func (c *compiledKernel) Release() {
-	_ = c.d.q.push(nil, task{run: func() { release(c.exe) }})
+	_ = c.d.q.add(task{run: func() { release(c.exe) }})
 }
 
 // Compile makes a kernel ready to launch.

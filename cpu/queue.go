@@ -36,33 +36,46 @@ func newQueue(limit int) *queue {
 
 var errClosed = ir.Errorf(ir.ErrClosed, "the device is closed")
 
-// push appends a task. It waits for room only if ctx is not nil and the task
-// costs operations; a task larger than the limit is let in when the queue is empty.
+// add appends a task that costs no operations; it never waits.
+func (q *queue) add(t task) error {
+	_, err := q.try(t, true)
+	return err
+}
+
+// push appends a task, waiting for room until ctx ends. A task larger than the
+// limit is let in when the queue is empty.
 func (q *queue) push(ctx context.Context, t task) error {
 	for {
-		q.mu.Lock()
-		if q.closed {
-			q.mu.Unlock()
-			return errClosed
+		room, err := q.try(t, false)
+		if err != nil || room == nil {
+			return err
 		}
-		if ctx == nil || t.ops == 0 || q.ops == 0 || q.ops+t.ops <= q.limit {
-			q.tasks = append(q.tasks, t)
-			q.ops += t.ops
-			q.mu.Unlock()
-			select {
-			case q.wake <- struct{}{}:
-			default:
-			}
-			return nil
-		}
-		room := q.room
-		q.mu.Unlock()
 		select {
 		case <-room:
 		case <-ctx.Done():
 			return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for room in the queue", Cause: ctx.Err()}
 		}
 	}
+}
+
+// try appends a task if there is room, or returns a channel that is closed when
+// some appears.
+func (q *queue) try(t task, always bool) (<-chan struct{}, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, errClosed
+	}
+	if !always && t.ops > 0 && q.ops > 0 && q.ops+t.ops > q.limit {
+		return q.room, nil
+	}
+	q.tasks = append(q.tasks, t)
+	q.ops += t.ops
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	return nil, nil
 }
 
 // loop is the body of the device goroutine.

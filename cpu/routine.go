@@ -22,7 +22,7 @@ func (d *Device) AddRoutine(row string, r Routine) error {
 	if row == "" || r == nil {
 		return ir.Errorf(ir.ErrArgument, "a routine needs a row and a function")
 	}
-	return d.q.push(nil, task{run: func() { d.routines[row] = r }})
+	return d.q.add(task{run: func() { d.routines[row] = r }})
 }
 
 // routine runs a node through the routine of its row.
