@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/irtest"
@@ -119,7 +121,7 @@ func TestWireErrors(t *testing.T) {
 		{wire(1, 0, "", 0, 1, 33, 0), "dtype 33 is unknown"},
 		{wire(1, 0, "", 0, 1, f32, 9, []byte("123456789")), "9 axes, at most 8"},
 		{wire(1, 0, "", 0, 1, f32, 1, uint64(1)<<63), "extent is 9223372036854775808, at most"},
-		{wire(1, 0, "", 0, 1, f32, 2, 1<<40, 1<<40), "too many elements"},
+		{wire(1, 0, "", 0, 1, f32, 2, uint64(1)<<40, uint64(1)<<40), "too many elements"},
 		{wire(1, 0, "", 0, 0, huge), "nodes, at most"},
 		{wire(1, 0, "", 1, 9, 1, 1, f32, 0, 1, 0, 1, 1, 0, 0, 0), "operand 1 is not defined: there are 1 so far"},
 		{wire(1, 0, "", 1, 9, 1, 1, f32, 0, 1, 1, 1, 0, 0, 0), "operation 1 is not defined"},
@@ -144,21 +146,51 @@ func TestWireErrors(t *testing.T) {
 	}
 }
 
-// TestWireMemory: counts that the bytes cannot hold allocate nothing, and a
-// program costs memory in proportion to its bytes.
+// allocated returns the bytes that f allocates, live or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestWireMemory: counts that the bytes cannot hold allocate nothing, and a long
+// program costs memory in proportion to its bytes, however it ends.
 func TestWireMemory(t *testing.T) {
-	r := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; i < b.N; i++ {
-			for _, count := range []int{ir.MaxNodes, ir.MaxInputs} {
-				if _, err := ir.DecodeWire(wire(1, 0, "", 0, count, count, count), nil); err == nil {
-					b.Fatal("accepted")
-				}
+	n := allocated(func() {
+		for _, count := range []int{ir.MaxNodes, ir.MaxInputs} {
+			if _, err := ir.DecodeWire(wire(1, 0, "", 0, count, count, count), nil); err == nil {
+				t.Error("accepted")
 			}
 		}
 	})
-	if r.AllocedBytesPerOp() > 16<<10 {
-		t.Errorf("%d bytes allocated for a few bytes", r.AllocedBytesPerOp())
+	if n > 1<<16 {
+		t.Errorf("%d bytes allocated for a few bytes", n)
+	}
+	const nodes = 50000
+	long := wire(1, 0, "", 1, 9, 1, 1, int(ir.F32), 8, []byte{1, 1, 1, 1, 1, 1, 1, 2}, nodes)
+	for i := 0; i < nodes; i++ {
+		long = append(long, wire(0, 1, i, 0, 0)[4:]...)
+	}
+	for _, end := range [][]byte{{0}, {1}, {}, {0, 0}} {
+		b := append(long[:len(long):len(long)], end...)
+		start := time.Now()
+		n := allocated(func() {
+			p, err := ir.DecodeWire(b, nil)
+			if (err == nil) != (len(end) == 1 && end[0] == 0) {
+				t.Errorf("end %v: %v", end, err)
+			}
+			if err == nil && p.Verify() != nil {
+				t.Error("does not verify")
+			}
+		})
+		if n > 400*uint64(len(b)) {
+			t.Errorf("%d bytes allocated for %d bytes", n, len(b))
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%d bytes took %v", len(b), d)
+		}
 	}
 }
 
