@@ -111,9 +111,8 @@ type Asm struct {
 	known  map[string]Label
 
 	// Modifiers of the next vector instruction.
-	mask  Mask
-	zero  bool
-	bcast bool
+	mask Mask
+	zero bool
 }
 
 // New returns an empty assembler.

@@ -23,6 +23,9 @@ func MB(m Mem) Arg { return Arg{mem: m, isMem: true, bcast: true} }
 // IsMem reports whether the operand lies in memory.
 func (x Arg) IsMem() bool { return x.isMem }
 
+// Vec returns the vector register of a register operand.
+func (x Arg) Vec() Vec { return Vec(x.reg) }
+
 // Masked makes the next vector instruction write only lanes set in k. With
 // zero, other lanes become zero; otherwise they keep their value.
 func (a *Asm) Masked(k Mask, zero bool) *Asm {

@@ -1,0 +1,307 @@
+package amd64
+
+import (
+	"sort"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// step is one instruction of a straight-line program, for one copy.
+type step struct {
+	ref  kernel.Ref
+	copy int
+	keep bool // store the value to its slot instead of computing it
+}
+
+// alloc assigns vector registers over one straight-line program at a time. At
+// the start of a program only pinned registers hold something, so a program may
+// be the body of a loop.
+type alloc struct {
+	own    []bool             // values that differ per copy
+	mem    map[val]asm.Mem    // values that lie in memory, complete
+	spill  map[val]asm.Mem    // temporaries of this program that do
+	unused []asm.Mem          // spill slots to use again
+	where  map[val]asm.Vec    // values in registers
+	pins   map[val]asm.Vec    // of these, for as long as the loop runs
+	accs   map[[2]int]asm.Vec // accumulators, by reduction and copy
+	owner  [32]val            // what a register holds
+	state  [32]uint8          // free, busy, pinned
+	lock   [32]bool           // operands of the current instruction
+	uses   map[val][]int      // positions of later uses
+	bufs   map[[2]int]asm.Mem // partial results of a striped reduction
+	temps  []asm.Vec          // given back at the end of the instruction
+	pos    int
+	limit  int // registers there are
+}
+
+const (
+	free = iota
+	busy
+	pinned
+)
+
+func (g *gen) initAlloc() {
+	g.alloc.mem = map[val]asm.Mem{}
+	g.alloc.bufs = map[[2]int]asm.Mem{}
+	g.limit = 16
+	if g.wide {
+		g.limit = 32
+	}
+	g.unpin()
+}
+
+// unpin forgets everything in registers.
+func (g *gen) unpin() {
+	g.where, g.pins, g.accs = map[val]asm.Vec{}, map[val]asm.Vec{}, map[[2]int]asm.Vec{}
+	g.spill, g.uses = map[val]asm.Mem{}, map[val][]int{}
+	for i := range g.state {
+		g.state[i], g.lock[i] = free, false
+	}
+}
+
+// pin takes a register out of the allocator's hands.
+func (g *gen) pin() asm.Vec {
+	for i := range g.limit {
+		if g.state[i] == free {
+			g.state[i] = pinned
+			return asm.Vec(i)
+		}
+	}
+	panic("amd64: no register left to pin")
+}
+
+// place returns where a value lies in memory.
+func (g *gen) place(v val) (asm.Mem, bool) {
+	if m, ok := g.alloc.mem[v]; ok {
+		return m, true
+	}
+	m, ok := g.spill[v]
+	return m, ok
+}
+
+func (g *gen) typeOf(v val) ir.DType { return g.k.Body[v.ref()].Type }
+
+// begin prepares for a program and returns the most values it holds at once.
+func (g *gen) begin(prog []step) {
+	g.uses = g.countUses(prog)
+	g.pos = 0
+	g.spill = map[val]asm.Mem{}
+	for v, r := range g.where {
+		if _, ok := g.pins[v]; !ok {
+			g.state[r] = free
+			delete(g.where, v)
+		}
+	}
+}
+
+func (g *gen) countUses(prog []step) map[val][]int {
+	uses := map[val][]int{}
+	for i, s := range prog {
+		if s.keep {
+			v := g.value(s.ref, s.copy)
+			uses[v] = append(uses[v], i)
+			continue
+		}
+		g.k.Body[s.ref].Operands(func(r kernel.Ref) {
+			v := g.value(r, s.copy)
+			if u := uses[v]; len(u) == 0 || u[len(u)-1] != i {
+				uses[v] = append(u, i)
+			}
+		})
+	}
+	return uses
+}
+
+// pinInvariants keeps the most used values from memory in registers over a loop
+// with the given body.
+func (g *gen) pinInvariants(prog []step) {
+	uses := g.countUses(prog)
+	live, most := 0, 0
+	ends := map[int]int{}
+	var inv []val
+	for v, u := range uses {
+		if _, ok := g.alloc.mem[v]; ok {
+			inv = append(inv, v)
+		} else {
+			ends[u[len(u)-1]]++
+		}
+	}
+	for i, s := range prog {
+		if !s.keep && g.k.Body[s.ref].Op != kernel.OpStore && g.k.Body[s.ref].Op != kernel.OpReduce {
+			live++
+		}
+		most = max(most, live)
+		live -= ends[i]
+	}
+	// Folding the partials of a striped reduction takes up to nine registers,
+	// which may be those of the accumulators.
+	avail := -max(most+4, 9-len(g.accs))
+	for i := range g.limit {
+		if g.state[i] == free {
+			avail++
+		}
+	}
+	sort.Slice(inv, func(i, j int) bool {
+		a, b := len(uses[inv[i]]), len(uses[inv[j]])
+		if a != b {
+			return a > b
+		}
+		return inv[i] < inv[j]
+	})
+	for _, v := range inv {
+		if avail--; avail < 0 {
+			return
+		}
+		r := g.pin()
+		g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), r, asm.M(g.alloc.mem[v]))
+		g.pins[v], g.where[v], g.owner[r] = r, r, v
+	}
+}
+
+// next returns the position of the next use of a value.
+func (g *gen) next(v val) int {
+	for _, p := range g.uses[v] {
+		if p >= g.pos {
+			return p
+		}
+	}
+	return 1 << 30
+}
+
+// take returns a register that the current instruction may overwrite.
+func (g *gen) take() asm.Vec {
+	for i := range g.limit {
+		if g.state[i] == free {
+			g.state[i], g.owner[i], g.lock[i] = busy, -1, true
+			return asm.Vec(i)
+		}
+	}
+	best, far := -1, -1
+	for i := range g.limit {
+		if g.state[i] != busy || g.lock[i] {
+			continue
+		}
+		if n := g.next(g.owner[i]); n > far {
+			best, far = i, n
+		}
+	}
+	if best < 0 {
+		refuse("an instruction needs more registers than there are")
+	}
+	v := g.owner[best]
+	if _, ok := g.place(v); !ok {
+		m := g.spillSlot()
+		g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(m), asm.Vec(best))
+		g.spill[v] = m
+	}
+	delete(g.where, v)
+	g.owner[best], g.lock[best] = -1, true
+	return asm.Vec(best)
+}
+
+func (g *gen) spillSlot() asm.Mem {
+	used := map[asm.Mem]bool{}
+	for _, m := range g.spill {
+		used[m] = true
+	}
+	for _, m := range g.unused {
+		if !used[m] {
+			return m
+		}
+	}
+	m := g.slot()
+	g.unused = append(g.unused, m)
+	return m
+}
+
+// tmp returns a register that is free again after the current instruction.
+func (g *gen) tmp() asm.Vec {
+	r := g.take()
+	g.temps = append(g.temps, r)
+	return r
+}
+
+// reg brings a value into a register.
+func (g *gen) reg(v val) asm.Vec {
+	r, ok := g.where[v]
+	if !ok {
+		m, ok := g.place(v)
+		if !ok {
+			panic("amd64: value " + g.k.Body[v.ref()].Op.String() + " is nowhere")
+		}
+		r = g.take()
+		g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), r, asm.M(m))
+		g.where[v], g.owner[r] = r, v
+	}
+	g.lock[r] = true
+	return r
+}
+
+// arg returns a value as an operand that may lie in memory.
+func (g *gen) arg(v val) asm.Arg {
+	if r, ok := g.where[v]; ok {
+		g.lock[r] = true
+		return asm.V(r)
+	}
+	if m, ok := g.place(v); ok && g.next2(v) > g.pos+64 {
+		return asm.M(m)
+	}
+	return asm.V(g.reg(v))
+}
+
+// next2 returns the position of the use after the current one.
+func (g *gen) next2(v val) int {
+	for _, p := range g.uses[v] {
+		if p > g.pos {
+			return p
+		}
+	}
+	return 1 << 30
+}
+
+// dies reports whether a register holds a temporary that this step uses last.
+func (g *gen) dies(v val) bool {
+	r, ok := g.where[v]
+	return ok && g.state[r] == busy && g.next2(v) == 1<<30
+}
+
+// release frees the operands that the current step used last, so that its
+// result may take their place. Instruction sequences write their result last.
+func (g *gen) release(ops ...val) {
+	for _, v := range ops {
+		if g.dies(v) {
+			r := g.where[v]
+			delete(g.where, v)
+			g.state[r], g.lock[r] = free, false
+		}
+	}
+}
+
+// define takes a register for the result of the current step.
+func (g *gen) define(v val) asm.Vec {
+	r := g.take()
+	g.where[v], g.owner[r] = r, v
+	return r
+}
+
+// done ends a step.
+func (g *gen) done() {
+	for _, r := range g.temps {
+		if g.owner[r] < 0 {
+			g.state[r] = free
+		}
+	}
+	g.temps = g.temps[:0]
+	for i := range g.lock {
+		g.lock[i] = false
+	}
+	g.pos++
+	for v, r := range g.where {
+		if g.state[r] == busy && g.next(v) == 1<<30 {
+			g.state[r] = free
+			delete(g.where, v)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package amd64
+
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// The words at the start of the context block, in bytes from DI.
+const (
+	wLanes     = 8 * iota // extent along the vector axis
+	wRows                 // rows left to run
+	wReduced              // extent of the reduced axis, when it is a loop
+	wScratch              // memory for the results of chunks
+	wMainEnd              // end of the unmasked part along the vector axis
+	wLimit                // elements that the current striped pass covers
+	wChunkFrom            // the current chunk: start,
+	wStripeEnd            // end of its whole stripes,
+	wChunkEnd             // and end
+	wChunks               // chunks done
+	wLeft                 // reduced elements left
+	wCount                // lanes in use in a masked step
+	wIndex                // kernel.MaxAxes words: current logical index per axis
+)
+
+const (
+	wArgs   = wIndex + 8*kernel.MaxAxes
+	argSize = 40
+)
+
+// The words of one argument, relative to its place.
+const (
+	argPtr = 8 * iota // where the current row begins
+	argCur            // running pointer over the reduced axis
+	argRow            // bytes from row to row
+	argVec            // bytes along the vector axis
+	argRed            // bytes along the reduced axis, when it is a loop
+)
+
+// paramSlot is a vector that the caller fills before a call.
+type paramSlot struct {
+	off    int32
+	typ    ir.DType
+	index  int  // number of the parameter, or of the axis
+	extent bool // an extent instead of a parameter
+}
+
+// program is generated code and what is needed to call it.
+type program struct {
+	k       *kernel.Kernel
+	code    []byte
+	ctxSize int
+	lanes   int
+	vAxis   int // axis along which lanes run; -1: none
+	uAxis   int // axis of the row loop; -1: none
+	rAxis   int // reduced axis run as a loop; -1: none
+	byRows  bool
+	unroll  int
+	slots   []paramSlot
+	arrays  []int32 // words with the place of each array of chunk results
+	// vectors of scratch that each chunk needs, when lanes run along a kept axis
+	columns int
+	chunk   int
+	cost    int // instructions per element, roughly
+}
+
+func (g *gen) word(off int32) asm.Mem { return asm.Ptr(asm.DI, off) }
+
+func (g *gen) argWord(arg int, field int32) asm.Mem {
+	return asm.Ptr(asm.DI, wArgs+int32(arg)*argSize+field)
+}
+
+// slot reserves one vector in the context block.
+func (g *gen) slot() asm.Mem { return asm.Ptr(asm.DI, g.reserve(64)) }
+
+// reserve takes n bytes of the context block, at a multiple of 64.
+func (g *gen) reserve(n int32) int32 {
+	at := g.ctx
+	g.ctx += (n + 63) &^ 63
+	return at
+}

@@ -1,0 +1,297 @@
+package amd64
+
+import (
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// plan decides the unrolling and gives every value that outlives its segment a
+// place in the context block.
+func (g *gen) plan() {
+	g.ctx = wArgs + argSize*int32(len(g.k.Args))
+	g.ctx = (g.ctx + 63) &^ 63
+	g.initAlloc()
+	g.lane, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot()
+	g.setUnroll()
+
+	needed := g.needed()
+	for i := range g.k.Body {
+		in := &g.k.Body[i]
+		r := kernel.Ref(i)
+		if !needed[i] || g.alias[i] != r || in.Op == kernel.OpStore {
+			continue
+		}
+		switch in.Op {
+		case kernel.OpConst:
+			g.alloc.mem[mkVal(r, shared)] = g.constant(in.Type, in.Imm)
+			continue
+		case kernel.OpParam, kernel.OpExtent:
+			m := g.slot()
+			g.p.slots = append(g.p.slots, paramSlot{m.Disp, in.Type, int(in.Imm), in.Op == kernel.OpExtent})
+			g.alloc.mem[mkVal(r, shared)] = m
+			continue
+		}
+		if g.class[i] == element || !g.outlives(r) {
+			continue
+		}
+		for copy := range g.p.unroll {
+			if v := g.value(r, copy); g.alloc.mem[v] == (asm.Mem{}) {
+				g.alloc.mem[v] = g.slot()
+			}
+		}
+	}
+}
+
+// needed says which instructions contribute to a store.
+func (g *gen) needed() []bool {
+	n := make([]bool, len(g.k.Body))
+	for i := len(g.k.Body) - 1; i >= 0; i-- {
+		in := &g.k.Body[i]
+		if in.Op == kernel.OpStore {
+			n[i] = true
+		}
+		if n[i] {
+			in.Operands(func(r kernel.Ref) { n[r] = true })
+		}
+	}
+	return n
+}
+
+// outlives reports whether a value below element level is used outside the
+// segment that computes it.
+func (g *gen) outlives(r kernel.Ref) bool {
+	if g.k.Body[r].Op == kernel.OpReduce || g.class[r] == uniform {
+		return true
+	}
+	for i := range g.k.Body {
+		uses := false
+		g.k.Body[i].Operands(func(o kernel.Ref) { uses = uses || g.alias[o] == r })
+		if uses && (g.alias[i] == kernel.Ref(i)) && (g.class[i] != g.class[r] || g.stage[i] != g.stage[r] || g.k.Body[i].Op == kernel.OpReduce) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gen) setUnroll() {
+	size, reduces := 0, 0
+	for i := range g.k.Body {
+		switch g.k.Body[i].Op {
+		case kernel.OpConst, kernel.OpParam:
+			continue
+		case kernel.OpReduce:
+			reduces++
+		}
+		if g.class[i] == element || g.class[i] == vector {
+			size++
+		}
+	}
+	u := 4
+	switch {
+	case size > 120:
+		u = 1
+	case size > 40:
+		u = 2
+	}
+	budget := 8
+	if !g.wide {
+		budget = 4
+	}
+	for u > 1 && u*max(reduces, 1) > budget {
+		u /= 2
+	}
+	if g.byRows && g.wide && reduces == 1 && size <= 12 {
+		u = 8
+	}
+	if reduces > budget {
+		refuse("%d reductions", reduces)
+	}
+	g.p.unroll = u
+	g.p.cost = size + 1
+}
+
+// segment lists the instructions of a class and stage that are needed.
+func (g *gen) segment(c class, stage int) (list []kernel.Ref) {
+	needed := g.needed()
+	for i := range g.k.Body {
+		in := &g.k.Body[i]
+		if !needed[i] || g.class[i] != c || stage >= 0 && g.stage[i] != stage || g.alias[i] != kernel.Ref(i) {
+			continue
+		}
+		switch in.Op {
+		case kernel.OpConst, kernel.OpParam, kernel.OpExtent, kernel.OpReduce:
+			continue
+		}
+		list = append(list, kernel.Ref(i))
+	}
+	return list
+}
+
+// pass lists what runs over the reduced axis at a stage: the reductions that
+// finish in it, the stores of the stage, and all that these need.
+func (g *gen) pass(stage int) (list, reduces []kernel.Ref) {
+	needed := g.needed()
+	want := make([]bool, len(g.k.Body))
+	for i := range g.k.Body {
+		in := &g.k.Body[i]
+		switch {
+		case !needed[i]:
+		case in.Op == kernel.OpReduce && g.stage[i] == stage+1:
+			want[i] = true
+			reduces = append(reduces, kernel.Ref(i))
+		case in.Op == kernel.OpStore && g.class[i] == element && g.stage[i] == stage:
+			want[i] = true
+		}
+	}
+	for i := len(g.k.Body) - 1; i >= 0; i-- {
+		if want[i] {
+			g.k.Body[i].Operands(func(r kernel.Ref) {
+				r = g.alias[r]
+				want[r] = want[r] || g.class[r] == element
+			})
+		}
+	}
+	for i := range want {
+		if want[i] {
+			list = append(list, kernel.Ref(i))
+		}
+	}
+	return list, reduces
+}
+
+// program unrolls a list of instructions: first what all copies share, then one
+// copy after the other. Values that outlive the segment are kept.
+func (g *gen) program(list []kernel.Ref, copies int) (prog []step) {
+	isElement := false
+	for _, r := range list {
+		isElement = isElement || g.class[r] == element || g.k.Body[r].Op == kernel.OpReduce
+	}
+	add := func(r kernel.Ref, copy int) {
+		prog = append(prog, step{ref: r, copy: copy})
+		if isElement || g.k.Body[r].Op == kernel.OpStore {
+			return
+		}
+		if _, ok := g.alloc.mem[g.value(r, copy)]; ok {
+			prog = append(prog, step{ref: r, copy: copy, keep: true})
+		}
+	}
+	own := func(r kernel.Ref) bool { return g.own[r] || g.k.Body[r].Op == kernel.OpReduce }
+	for _, r := range list {
+		if !own(r) {
+			add(r, shared)
+		}
+	}
+	for copy := range copies {
+		for _, r := range list {
+			if own(r) {
+				add(r, copy)
+			}
+		}
+	}
+	return prog
+}
+
+// identity returns the neutral lanes of a reduction.
+func (g *gen) identity(in *kernel.Instr) asm.Mem {
+	return g.constant(in.Type, g.k.Reductions[in.Imm].Kind.Identity(in.Type))
+}
+
+// combineOp returns the instruction that joins two partial results.
+func (g *gen) combineOp(in *kernel.Instr) kernel.Op {
+	switch g.k.Reductions[in.Imm].Kind {
+	case kernel.Prod:
+		return kernel.OpMul
+	case kernel.Max:
+		return kernel.OpMax
+	case kernel.Min:
+		return kernel.OpMin
+	}
+	return kernel.OpAdd
+}
+
+// chunk returns the chunk and the lanes of the trees of a pass.
+func (g *gen) chunk(reduces []kernel.Ref) (tree kernel.Tree) {
+	tree = kernel.StripedTree
+	if !g.byRows {
+		tree = kernel.Tree{Kind: kernel.Sequential, Chunk: 1 << 30, Lanes: 1}
+	}
+	fixed := false
+	for _, r := range reduces {
+		in := &g.k.Body[r]
+		if g.anyOrder(in) {
+			continue
+		}
+		t := g.k.Reductions[in.Imm].Tree
+		if fixed && (t.Chunk != tree.Chunk || t.Lanes != tree.Lanes || t.Kind != tree.Kind) {
+			refuse("reductions of different trees")
+		}
+		tree, fixed = t, true
+	}
+	if tree.Chunk < 1 {
+		refuse("a chunk of %d elements", tree.Chunk)
+	}
+	if g.byRows && (tree.Lanes < g.n || tree.Lanes&(tree.Lanes-1) != 0 || tree.Chunk%tree.Lanes != 0 || tree.Lanes > 1024) {
+		refuse("a tree of %d lanes and chunks of %d elements", tree.Lanes, tree.Chunk)
+	}
+	return tree
+}
+
+// accumulate folds a value into its accumulator, in a register or, in masked
+// steps of a striped reduction, in the partial results in memory.
+func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
+	l := g.length(in.Type)
+	op := g.combineOp(in)
+	dot := g.k.Reductions[in.Imm].Kind == kernel.Dot
+	acc, ok := g.accs[[2]int{int(s.ref), s.copy}]
+	if ok {
+		x := g.reg(ops[0])
+		if dot {
+			g.a.RVM(pick(in.Type, asm.VFMADD231PS, asm.VFMADD231PD), l, acc, x, g.arg(ops[1]))
+			return
+		}
+		g.arith(op, in.Type, acc, asm.V(x), func() asm.Vec { return acc })
+		return
+	}
+	g.maskedFold(in, s.ref, g.reg(ops[0]))
+}
+
+// maskedFold adds the lanes in use of x to the partials in memory.
+func (g *gen) maskedFold(in *kernel.Instr, r kernel.Ref, x asm.Vec) {
+	l, op := g.length(in.Type), g.combineOp(in)
+	u := g.tmp()
+	if g.wide {
+		g.a.RM(asm.VMOVUPS, l, u, asm.M(g.identity(in)))
+		g.a.BlendM(pick(in.Type, asm.VPBLENDMD, asm.VPBLENDMQ), l, u, kTail, u, asm.V(x))
+	} else {
+		m := g.tmp()
+		g.a.RM(asm.VMOVUPS, l, m, asm.M(g.laneMask(in.Type)))
+		g.a.RM(asm.VMOVUPS, l, u, asm.M(g.identity(in)))
+		g.a.RVMR(pick(in.Type, asm.VBLENDVPS, asm.VBLENDVPD), l, u, u, asm.V(x), m)
+	}
+	// The partial belongs to the lanes that begin at CX.
+	g.a.Mov(rTmp, rIdx)
+	g.a.AluMem(asm.SUB, rTmp, g.word(wStripeEnd))
+	buf := g.bufs[[2]int{int(r), 0}]
+	m := asm.Idx(asm.DI, rTmp, uint8(laneSize(in.Type)), buf.Disp)
+	g.arith(op, in.Type, u, asm.M(m), func() asm.Vec { return u })
+	g.a.MR(asm.VMOVUPSST, l, asm.M(m), u)
+}
+
+// fill loads the identity of a reduction.
+func (g *gen) fill(in *kernel.Instr, r asm.Vec) {
+	if b := g.k.Reductions[in.Imm].Kind.Identity(in.Type); b == 0 {
+		g.a.RVM(asm.VPXOR, g.length(in.Type), r, r, asm.V(r))
+		return
+	}
+	g.a.RM(asm.VMOVUPS, g.length(in.Type), r, asm.M(g.identity(in)))
+}
+
+// overElements reports whether anything runs over the reduced axis.
+func (g *gen) overElements() bool {
+	for s := range g.last + 1 {
+		if list, _ := g.pass(s); len(list) > 0 {
+			return true
+		}
+	}
+	return false
+}

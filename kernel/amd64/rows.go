@@ -1,0 +1,268 @@
+package amd64
+
+import (
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// rowBody runs one row with lanes along the reduced axis.
+func (g *gen) rowBody() {
+	for s := 0; s <= g.last; s++ {
+		g.straight(g.segment(scalar, s), 1)
+		list, reduces := g.pass(s)
+		switch {
+		case len(list) == 0:
+		case len(reduces) == 0:
+			g.sweep(list)
+		default:
+			g.rowPass(list, reduces)
+		}
+	}
+}
+
+// rowPass runs a list over the row and leaves the reductions' results, in all
+// lanes, in their slots.
+func (g *gen) rowPass(list, reduces []kernel.Ref) {
+	a := g.a
+	tree := g.chunk(reduces)
+	g.p.chunk = tree.Chunk
+	for _, r := range reduces {
+		key := [2]int{int(r), 0}
+		if _, ok := g.bufs[key]; !ok {
+			g.bufs[key] = asm.Ptr(asm.DI, g.reserve(int32(tree.Lanes*8)))
+			g.p.arrays = append(g.p.arrays, g.reserve(64))
+			g.bufs[[2]int{int(r), 1}] = asm.Ptr(asm.DI, g.p.arrays[len(g.p.arrays)-1])
+		}
+	}
+	array := func(r kernel.Ref) asm.Mem { return g.bufs[[2]int{int(r), 1}] }
+
+	a.Load(rTmp, g.word(wLanes))
+	a.Store(g.word(wLimit), rTmp)
+	unroll := min(g.p.unroll, tree.Lanes/g.n)
+	main, rest := g.program(list, unroll), g.program(list, 1)
+	g.unpin()
+	g.loadPointers(main, false)
+	g.stripes(tree, reduces, unroll, main, func() { g.run(main) }, func() { g.run(rest) }, func() {
+		for _, r := range reduces {
+			g.finishChunk(r, tree, array(r), g.alloc.mem[g.value(r, 0)])
+		}
+	})
+
+	// More than one chunk: the results are reduced in the same way, until one is left.
+	single := a.NewLabel()
+	a.MemAluImm(asm.CMP, g.word(wChunks), 1)
+	a.Jcc(asm.Eq, single)
+	for i, r := range reduces {
+		in := &g.k.Body[r]
+		done := a.NewLabel()
+		if i > 0 { // every fold ends with a count of one
+			a.Load(rTmp, g.word(wLanes))
+			g.divide(tree.Chunk)
+			a.Store(g.word(wChunks), rTmp)
+		}
+		again := a.Here()
+		a.Load(rTmp, g.word(wChunks))
+		a.AluImm(asm.CMP, rTmp, 1)
+		a.Jcc(asm.Eq, done)
+		a.Store(g.word(wLimit), rTmp)
+		a.Load(ptrRegs[0], array(r))
+		g.unpin()
+		size := laneSize(in.Type)
+		u := min(4, tree.Lanes/g.n)
+		body := func(copies int) func() {
+			return func() {
+				g.begin(nil)
+				for c := range copies {
+					x := g.tmp()
+					m := asm.Idx(ptrRegs[0], rIdx, uint8(size), g.first(c)*int32(size))
+					// Beyond the limit lies room of the array: read, then masked.
+					a.RM(asm.VMOVUPS, g.length(in.Type), x, asm.M(m))
+					g.fold(in, r, c, x)
+					g.done()
+				}
+			}
+		}
+		g.stripes(tree, []kernel.Ref{r}, u, nil, body(u), body(1), func() {
+			g.finishChunk(r, tree, array(r), g.alloc.mem[g.value(r, 0)])
+		})
+		a.Jmp(again)
+		a.Bind(done)
+	}
+	a.Bind(single)
+}
+
+// divide computes AX = ceil(AX / n).
+func (g *gen) divide(n int) {
+	a := g.a
+	a.MovImm(rTmp2, 0)
+	a.Mov(rAddr, rTmp)
+	a.MovImm(rTmp, 0)
+	top, end := a.Here(), a.NewLabel()
+	a.AluImm(asm.CMP, rAddr, 0)
+	a.Jcc(asm.LessEq, end)
+	a.AluImm(asm.ADD, rTmp, 1)
+	a.AluImm(asm.SUB, rAddr, int32(n))
+	a.Jmp(top)
+	a.Bind(end)
+}
+
+// stripes emits the loop over the chunks of wLimit elements. Inside a chunk,
+// groups of u vectors of partials are accumulated in registers, one group after
+// the other, over the whole stripes; what is left of the last stripe is added
+// to the partials in memory.
+func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step, main, rest, chunk func()) {
+	a := g.a
+	for _, r := range reduces {
+		for c := range u {
+			g.accs[[2]int{int(r), c}] = g.pin()
+		}
+	}
+	accs := g.accs
+	if pins != nil {
+		g.pinInvariants(pins)
+	}
+	a.MovImm(rIdx, 0)
+	a.Store(g.word(wChunks), rIdx)
+	chunks := a.Here()
+	a.Store(g.word(wChunkFrom), rIdx)
+	a.Load(rTmp2, g.word(wLimit))
+	a.Lea(rTmp, asm.Ptr(rIdx, int32(tree.Chunk)))
+	a.Alu(asm.CMP, rTmp, rTmp2)
+	a.Cmov(asm.Greater, rTmp, rTmp2)
+	a.Store(g.word(wChunkEnd), rTmp)
+	a.Alu(asm.SUB, rTmp, rIdx)
+	a.AluImm(asm.AND, rTmp, int32(-tree.Lanes))
+	a.Alu(asm.ADD, rTmp, rIdx)
+	a.Store(g.word(wStripeEnd), rTmp)
+	for group := 0; group < tree.Lanes; group += u * g.n {
+		g.base = group
+		for _, r := range reduces {
+			for c := range u {
+				g.fill(&g.k.Body[r], accs[[2]int{int(r), c}])
+			}
+		}
+		skip := a.NewLabel()
+		a.Load(rIdx, g.word(wChunkFrom))
+		a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
+		a.Jcc(asm.GreatEq, skip)
+		a.Align(16)
+		top := a.Here()
+		main()
+		a.AluImm(asm.ADD, rIdx, int32(tree.Lanes))
+		a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
+		a.Jcc(asm.Less, top)
+		a.Bind(skip)
+		for _, r := range reduces {
+			in := &g.k.Body[r]
+			for c := range u {
+				buf := g.bufs[[2]int{int(r), 0}]
+				buf.Disp += int32((group + c*g.n) * laneSize(in.Type))
+				a.MR(asm.VMOVUPSST, g.length(in.Type), asm.M(buf), accs[[2]int{int(r), c}])
+			}
+		}
+	}
+	g.base = 0
+	end := a.NewLabel()
+	a.Load(rIdx, g.word(wStripeEnd))
+	a.AluMem(asm.CMP, rIdx, g.word(wChunkEnd))
+	a.Jcc(asm.GreatEq, end)
+	again := a.Here()
+	g.masked = true
+	g.accs = map[[2]int]asm.Vec{}
+	g.setMask(wChunkEnd)
+	rest()
+	g.accs = accs
+	g.masked = false
+	a.AluImm(asm.ADD, rIdx, int32(g.n))
+	a.AluMem(asm.CMP, rIdx, g.word(wChunkEnd))
+	a.Jcc(asm.Less, again)
+	a.Bind(end)
+	g.begin(nil)
+	for _, r := range accs { // their values are in memory now
+		g.state[r] = free
+	}
+	chunk()
+	for _, r := range accs {
+		g.state[r] = pinned
+	}
+	a.MemAluImm(asm.ADD, g.word(wChunks), 1)
+	a.Load(rIdx, g.word(wChunkEnd))
+	a.AluMem(asm.CMP, rIdx, g.word(wLimit))
+	a.Jcc(asm.Less, chunks)
+}
+
+// finishChunk folds the partials by halves, leaves the result in all lanes of
+// the slot, and notes it as the result of the current chunk.
+func (g *gen) finishChunk(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) {
+	a := g.a
+	in := &g.k.Body[r]
+	op, l, size := g.combineOp(in), g.length(in.Type), laneSize(in.Type)
+	vectors := tree.Lanes / g.n
+	buf := func(i int) asm.Mem {
+		m := g.bufs[[2]int{int(r), 0}]
+		m.Disp += int32(i * g.n * size)
+		return m
+	}
+	// Partial i after folding down to h vectors is the sum of partials i and
+	// i+h before; followed depth first it needs few registers.
+	var eval func(i, h int) asm.Vec
+	give := func(x asm.Vec) {
+		g.state[x], g.lock[x] = free, false
+	}
+	join := func(x, y asm.Vec) {
+		keep := g.temps
+		g.temps = nil
+		g.arith(op, in.Type, x, asm.V(y), func() asm.Vec { return x })
+		for _, t := range g.temps {
+			give(t)
+		}
+		g.temps = keep
+		give(y)
+	}
+	eval = func(i, h int) asm.Vec {
+		if h == vectors {
+			x := g.take()
+			a.RM(asm.VMOVUPS, l, x, asm.M(buf(i)))
+			return x
+		}
+		x := eval(i, 2*h)
+		join(x, eval(i+h, 2*h))
+		return x
+	}
+	x := eval(0, 1)
+	for lanes := g.n; lanes > 1; lanes /= 2 {
+		y := g.take()
+		switch lanes / 2 * size {
+		case 32:
+			a.MRI(asm.VEXTRACTF64X4, asm.L512, asm.V(y), x, 1)
+		case 16:
+			a.MRI(asm.VEXTRACTF128, asm.L256, asm.V(y), x, 1)
+		case 8:
+			a.RMI(asm.VPSHUFD, asm.L128, y, asm.V(x), 0xee)
+		case 4:
+			a.RMI(asm.VPSHUFD, asm.L128, y, asm.V(x), 0x55)
+		}
+		join(x, y)
+	}
+	a.RM(pick(in.Type, asm.VBROADCASTSS, asm.VBROADCASTSD), l, x, asm.V(x))
+	a.MR(asm.VMOVUPSST, l, asm.M(slot), x)
+	// The array has room for the results only where there is more than one.
+	alone := a.NewLabel()
+	a.MemAluImm(asm.CMP, g.word(wLimit), int32(tree.Chunk))
+	a.Jcc(asm.LessEq, alone)
+	a.Load(rTmp, array)
+	a.Load(rTmp2, g.word(wChunks))
+	m := asm.Idx(rTmp, rTmp2, uint8(size), 0)
+	a.MR(pick(in.Type, asm.VMOVSSST, asm.VMOVSDST), asm.L128, asm.M(m), x)
+	a.Bind(alone)
+	give(x)
+}
+
+// fold joins a vector of chunk results to the accumulators.
+func (g *gen) fold(in *kernel.Instr, r kernel.Ref, copy int, x asm.Vec) {
+	if acc, ok := g.accs[[2]int{int(r), copy}]; ok {
+		g.arith(g.combineOp(in), in.Type, acc, asm.V(x), func() asm.Vec { return acc })
+		return
+	}
+	g.maskedFold(in, r, x)
+}

@@ -1,0 +1,209 @@
+package amd64
+
+import (
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/internal/execmem"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Code is a compiled kernel. It implements [kernel.Executable].
+type Code struct {
+	*program
+	region *execmem.Region
+	pool   sync.Pool // of *context
+}
+
+// context is the memory that generated code works in.
+type context struct {
+	block   []byte // 64-byte aligned
+	scratch []byte
+	idx     [kernel.MaxAxes]int64
+}
+
+// callWork bounds the work of one native call, in instructions times elements:
+// generated code cannot be preempted, and the collector waits for it. This is
+// some tens of microseconds.
+const callWork = 1 << 20
+
+func load(p *program) (*Code, error) {
+	r, err := execmem.Map(p.code)
+	if err != nil {
+		return nil, &Unsupported{p.k.Name, err.Error()}
+	}
+	c := &Code{program: p, region: r}
+	c.pool.New = func() any {
+		return &context{block: aligned(p.ctxSize)}
+	}
+	runtime.AddCleanup(c, (*execmem.Region).Free, r)
+	return c, nil
+}
+
+// Size returns the bytes of machine code and constants.
+func (c *Code) Size() int { return len(c.code) }
+
+// Bytes returns the machine code, for debugging.
+func (c *Code) Bytes() []byte { return append([]byte(nil), c.code...) }
+
+func aligned(n int) []byte {
+	b := make([]byte, n+63)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & 63
+	return b[skip : skip+n]
+}
+
+func (x *context) word(off int) *int64 { return (*int64)(unsafe.Pointer(&x.block[off])) }
+
+func (x *context) pointer(off int) *uintptr { return (*uintptr)(unsafe.Pointer(&x.block[off])) }
+
+// Run executes one launch.
+func (c *Code) Run(l *kernel.Launch) {
+	x := c.pool.Get().(*context)
+	c.params(x, l)
+	extent := func(axis int) int64 {
+		if axis < 0 {
+			return 1
+		}
+		return l.Extents[axis]
+	}
+	lanes, rows, reduced := extent(c.vAxis), extent(c.uAxis), extent(c.rAxis)
+	c.memory(x, lanes, reduced)
+	*x.word(wReduced) = reduced
+
+	// Split rows, and long rows of kept elements, into calls of bounded work.
+	group := int64(c.unroll * c.program.lanes)
+	part := lanes
+	if !c.byRows {
+		part = min(lanes, max(group, callWork/(int64(c.cost)*reduced)/group*group))
+	}
+	batch := min(rows, max(1, callWork/(int64(c.cost)*reduced*max(part, 1))))
+
+	clear(x.idx[:])
+	for {
+		for u := int64(0); u < rows; u += batch {
+			for v := int64(0); v < lanes; v += part {
+				*x.word(wRows) = min(batch, rows-u)
+				*x.word(wLanes) = min(part, lanes-v)
+				c.bind(x, l, u, v)
+				call(c.region.Addr(), unsafe.Pointer(&x.block[0]))
+			}
+		}
+		if !c.nextOuter(x, l) {
+			break
+		}
+	}
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(c)
+	c.pool.Put(x)
+}
+
+// nextOuter steps through the axes that no native loop covers.
+func (c *Code) nextOuter(x *context, l *kernel.Launch) bool {
+	for axis := len(l.Extents) - 1; axis >= 0; axis-- {
+		if axis == c.vAxis || axis == c.uAxis || axis == c.rAxis {
+			continue
+		}
+		if x.idx[axis]++; x.idx[axis] < l.Extents[axis] {
+			return true
+		}
+		x.idx[axis] = 0
+	}
+	return false
+}
+
+// bind writes what depends on where a call begins.
+func (c *Code) bind(x *context, l *kernel.Launch, u, v int64) {
+	for axis := range l.Extents {
+		at := x.idx[axis]
+		switch axis {
+		case c.uAxis:
+			at = u
+		case c.vAxis:
+			at = v
+		}
+		if l.Start != nil {
+			at += l.Start[axis]
+		}
+		*x.word(wIndex + 8*axis) = at
+	}
+	for i := range l.Args {
+		o := &l.Args[i]
+		size := int64(c.k.Args[i].Type.Size())
+		off := o.Offset
+		for axis, s := range o.Strides {
+			switch axis {
+			case c.uAxis:
+				off += u * s
+			case c.vAxis:
+				off += v * s
+			case c.rAxis:
+			default:
+				off += x.idx[axis] * s
+			}
+		}
+		at := wArgs + argSize*i
+		*x.pointer(at + argPtr) = uintptr(o.Base) + uintptr(off*size)
+		stride := func(axis int) int64 {
+			if axis < 0 {
+				return 0
+			}
+			return o.Strides[axis] * size
+		}
+		*x.word(at + argRow) = stride(c.uAxis)
+		*x.word(at + argVec) = stride(c.vAxis)
+		*x.word(at + argRed) = stride(c.rAxis)
+	}
+}
+
+// params writes parameters and extents into their vectors.
+func (c *Code) params(x *context, l *kernel.Launch) {
+	for _, s := range c.slots {
+		var bits uint64
+		if s.extent {
+			full := l.Full
+			if full == nil {
+				full = l.Extents
+			}
+			bits = uint64(full[s.index])
+		} else {
+			bits = laneBits(s.typ, l.Params[s.index])
+		}
+		lane := laneSize(s.typ)
+		for i := range c.program.lanes {
+			p := unsafe.Pointer(&x.block[int(s.off)+i*lane])
+			if lane == 8 {
+				*(*uint64)(p) = bits
+			} else {
+				*(*uint32)(p) = uint32(bits)
+			}
+		}
+	}
+}
+
+// memory makes room for the results of chunks.
+func (c *Code) memory(x *context, lanes, reduced int64) {
+	need := 0
+	array := 0
+	switch {
+	case c.columns > 0:
+		need = int((reduced + int64(c.chunk) - 1) / int64(c.chunk) * int64(64*c.columns))
+	case len(c.arrays) > 0 && lanes > int64(c.chunk):
+		// Rounded up, so that whole vectors may be read at the end.
+		array = (int((lanes+int64(c.chunk)-1)/int64(c.chunk))*8 + 127) &^ 63
+		need = array * len(c.arrays)
+	}
+	if len(x.scratch) < need {
+		x.scratch = aligned(need)
+	}
+	base := uintptr(0)
+	if need > 0 {
+		base = uintptr(unsafe.Pointer(&x.scratch[0]))
+	}
+	*x.pointer(wScratch) = base
+	for i, w := range c.arrays {
+		*x.pointer(int(w)) = base + uintptr(i*array)
+	}
+}
+
+var _ kernel.Executable = (*Code)(nil)
