@@ -101,7 +101,7 @@ func (g *gen) emit(r *ir.Row, in []ir.Tensor, attrs ir.Attrs) ([]ir.Tensor, bool
 		return nil, false
 	}
 	for _, t := range types {
-		if t.Shape.Size() > g.opts.MaxElements {
+		if !g.small(t.Shape) {
 			return nil, false
 		}
 	}
@@ -231,7 +231,17 @@ func (g *gen) shape() ir.Shape {
 			s[i] = 2 + g.IntN(6)
 		}
 	}
-	for s.Size() > g.opts.MaxElements {
+	return g.shrunk(s)
+}
+
+// small reports whether a tensor of the shape is within the limits.
+func (g *gen) small(s ir.Shape) bool {
+	return s.Check() == nil && s.Size() <= g.opts.MaxElements
+}
+
+// shrunk halves extents of s until it is small.
+func (g *gen) shrunk(s ir.Shape) ir.Shape {
+	for !g.small(s) {
 		i := g.IntN(len(s))
 		s[i] = (s[i] + 1) / 2
 	}

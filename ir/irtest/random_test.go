@@ -32,6 +32,11 @@ func TestRandom(t *testing.T) {
 		if w.Fingerprint() != p.Fingerprint() || q.Fingerprint() != p.Fingerprint() {
 			t.Fatalf("seed %d: fingerprints differ\n%s", seed, p)
 		}
+		for _, v := range p.Inputs {
+			if v.Shape.Size() > 4096 {
+				t.Fatalf("seed %d: input %v is too large", seed, v.Type)
+			}
+		}
 		nodes += len(p.Nodes)
 		for i := range p.Nodes {
 			n := &p.Nodes[i]

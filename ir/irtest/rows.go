@@ -93,7 +93,8 @@ func (g *gen) shared(r *ir.Row) ir.DType {
 	return g.dtype(all)
 }
 
-// narrowed returns a shape that broadcasts to s, s itself for the first operand.
+// narrowed returns a small shape that broadcasts to s, s itself for the first
+// operand.
 func (g *gen) narrowed(s ir.Shape, operand int) ir.Shape {
 	if operand == 0 || g.chance(0.5) {
 		return s
@@ -103,6 +104,9 @@ func (g *gen) narrowed(s ir.Shape, operand int) ir.Shape {
 		if g.chance(0.3) {
 			out[i] = 1
 		}
+	}
+	if !g.small(out) { // s is small only by an axis of extent 0 that was dropped
+		return s
 	}
 	return out
 }

@@ -206,7 +206,7 @@ func (g *gen) scatterAdd(r *ir.Row) bool {
 	if x.Shape[axis] == 0 {
 		zt.Shape[axis] = 0
 	}
-	if zt.Shape.Size() > g.opts.MaxElements {
+	if !g.small(zt.Shape) {
 		return false
 	}
 	index, ok := g.index(ir.Shape{zt.Shape[axis]}, x.Shape[axis])
@@ -237,7 +237,7 @@ func (g *gen) matmul(r *ir.Row) bool {
 		if len(s) == 2 && len(x.Shape) > 2 && g.chance(0.5) { // a batch axis that is shared or added
 			s = append(ir.Shape{x.Shape[len(x.Shape)-3]}, s...)
 		}
-		if s.Size() > g.opts.MaxElements {
+		if !g.small(s) {
 			return false
 		}
 		z = g.value(ir.Type{DType: x.DType, Shape: s})
