@@ -77,14 +77,51 @@ func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
 	}
 }
 
+// Result returns result i as it was when recorded, with its origin if its dtype
+// has gradients.
+func (o *Origin) Result(i int) *Tensor {
+	t := *o.Out[i]
+	if t.typ.DType.IsFloat() {
+		t.origin, t.result = o, i
+	}
+	return &t
+}
+
 // Graph records rows on tensors for gradients and decompositions.
 type Graph struct {
 	// Stream and Scope of constants; that of the operands for all others.
 	Stream *Stream
 	Scope  *Scope
+	// Untracked makes Enter drop origins, so that nothing computed from what
+	// entered is tracked.
+	Untracked bool
 }
 
 var _ ir.Graph = Graph{}
+
+// GraphOf returns a graph on the stream and in the scope of t, and the error
+// that t carries.
+func GraphOf(t *Tensor) (Graph, error) {
+	if err := t.failure(); err != nil {
+		return Graph{}, err
+	}
+	return Graph{Stream: t.h.stream, Scope: t.scope}, nil
+}
+
+// Enter returns t as a member of the graph's scope, or of none if that is nil.
+// Unlike [Scope.In] it accepts a released tensor, of which the type may still be
+// asked: operations on it carry the error.
+func (g Graph) Enter(t *Tensor) *Tensor {
+	if t == nil {
+		return errored(t.failure())
+	}
+	c := *t
+	c.scope = g.Scope
+	if g.Untracked {
+		c.origin, c.result = nil, 0
+	}
+	return &c
+}
 
 // Apply records a row with one result.
 func (g Graph) Apply(row string, in []ir.Value, attrs ...ir.Named) ir.Value {

@@ -59,6 +59,14 @@ func (v *Var) Value() *Tensor {
 	return v.value
 }
 
+// Borrow returns the present value for use until the variable gets another:
+// Set then returns the memory at once.
+func (v *Var) Borrow() *Tensor {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.value
+}
+
 // In returns the present value as a member of a scope, for use until the
 // variable gets another value: Set then returns the memory at once.
 func (v *Var) In(s *Scope) *Tensor {
@@ -88,7 +96,8 @@ func (v *Var) setFrozen(on bool) {
 }
 
 // Set gives the variable a new value of the same type. The old one is released,
-// unless [Var.Value] handed it out. The new value leaves its scopes; a tensor that carries an error is refused.
+// unless [Var.Value] handed it out. The new value leaves its scopes; a tensor
+// that carries an error is refused.
 func (v *Var) Set(t *Tensor) error {
 	if err := t.failure(); err != nil {
 		return err
