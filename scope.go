@@ -166,5 +166,14 @@ func meet(in []*Tensor) (*Scope, error) {
 	return deepest, nil
 }
 
+// Scope returns the scope that the tensor belongs to, nil if it belongs to none.
+// Layers use it to take their parameters into the scope of their input.
+func (t *Tensor) Scope() *Scope {
+	if t == nil {
+		return nil
+	}
+	return t.scope
+}
+
 // String names the scope.
 func (s *Scope) String() string { return fmt.Sprintf("scope(%s)", s.Name()) }
