@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -24,6 +25,8 @@ type Device struct {
 	routines map[string]Routine
 	clock    int64
 	counters backend.Counters
+	busy     time.Duration // on nodes and launches, while windows are open
+	windows  int
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
 
 	closeOnce sync.Once
@@ -80,9 +83,11 @@ func (d *Device) Submit(ctx context.Context, nodes []ir.Node) error {
 	return d.q.push(ctx, task{
 		ops: len(nodes),
 		run: func() {
-			for i := range nodes {
-				d.node(&nodes[i])
-			}
+			d.clockNodes(func() {
+				for i := range nodes {
+					d.node(&nodes[i])
+				}
+			})
 		},
 	})
 }

@@ -193,9 +193,11 @@ func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
 		}
 	}
 	return d.q.push(ctx, task{ops: len(launches), run: func() {
-		for i := range launches {
-			d.clientLaunch(&launches[i])
-		}
+		d.clockNodes(func() {
+			for i := range launches {
+				d.clientLaunch(&launches[i])
+			}
+		})
 	}})
 }
 

@@ -1,0 +1,67 @@
+package cpu
+
+import (
+	"context"
+	"time"
+
+	"github.com/sinter-go/sinter/backend"
+)
+
+var _ backend.Profiler = (*Device)(nil)
+
+// clockNodes adds the time of running nodes and launches to the device's busy
+// time, while a window is open.
+func (d *Device) clockNodes(run func()) {
+	if d.windows == 0 {
+		run()
+		return
+	}
+	start := time.Now()
+	run()
+	d.busy += time.Since(start)
+}
+
+// window measures the time that the device spends on nodes and launches.
+type window struct {
+	d    *Device
+	from time.Duration // busy time when it opened
+	open bool          // owned by the device goroutine
+}
+
+// ProfileStart opens a window in queue order: work queued before stays out.
+func (d *Device) ProfileStart() (backend.Window, error) {
+	w := &window{d: d}
+	err := d.q.add(task{run: func() {
+		d.windows++
+		w.from, w.open = d.busy, true
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// End closes the window behind everything queued and returns the time inside.
+func (w *window) End(ctx context.Context) (time.Duration, error) {
+	var took time.Duration
+	err := w.d.do(ctx, func() {
+		took = w.d.busy - w.from
+		w.close()
+	})
+	if err != nil {
+		return 0, err
+	}
+	return took, nil
+}
+
+// Abandon closes the window in queue order.
+func (w *window) Abandon() {
+	_ = w.d.q.add(task{run: w.close}) // a closed device has no windows
+}
+
+func (w *window) close() {
+	if w.open {
+		w.open = false
+		w.d.windows--
+	}
+}
