@@ -38,22 +38,31 @@ func (g *GradContext) Do(row string, in []Value, attrs ...any) Value {
 }
 
 // Backward returns the gradients of a node's operands: by its GradFunc, or by
-// the texts of its Grad.
+// the texts of its Grad, in which the gradient that arrives at result y is dy,
+// and zeros where none does.
 func (g *GradContext) Backward() []Value {
 	if g.Row.GradFunc != nil {
 		return g.Row.GradFunc(g)
 	}
 	grads := make([]Value, len(g.In))
-	env := map[string]Value{"dy": g.DOut[0]}
+	env := map[string]Value{}
+	compute := Invalid // the type of numbers without a neighbour
 	for i, v := range g.Out {
 		env[g.Row.ResultName(i)] = v
+		d := g.DOut[i]
+		if d == nil {
+			d = g.Scalar(0, g.Type(v).DType)
+		} else if compute == Invalid {
+			compute = g.Type(d).DType
+		}
+		env["d"+g.Row.ResultName(i)] = d
 	}
 	for i, v := range g.In {
 		env[g.Row.OperandAt(i).Name] = v
 	}
 	for i := range g.In {
 		if block := g.Row.Gradient(g.Row.OperandAt(i).Name); block != nil && g.Need[i] {
-			grads[i] = block.evalGraph(g, env, g.Type(g.DOut[0]).DType)
+			grads[i] = block.evalGraph(g, env, compute)
 		}
 	}
 	return grads

@@ -10,6 +10,16 @@ func twoOperands(class Class, d Domain) []Operand {
 	return []Operand{{"x", class, d}, {"z", class, d}}
 }
 
+// orNaN returns v, or NaN if one of x is: math.Max and math.Min prefer infinities.
+func orNaN(v float64, x []float64) float64 {
+	for _, a := range x {
+		if a != a {
+			return a
+		}
+	}
+	return v
+}
+
 func init() {
 	register(
 		&Row{Name: "add", Number: 1, Version: 1, Method: "Add", Access: Elementwise,
@@ -30,7 +40,7 @@ func init() {
 		&Row{Name: "div", Number: 4, Version: 1, Method: "Div", Access: Elementwise,
 			Doc:      "y = x / z on floats; integers divide with floor_div, or are cast first.",
 			Operands: []Operand{{"x", FloatClass, AnyValue}, {"z", FloatClass, NonZero}}, Infer: inferSame,
-			Body: Body{Any: "x / z"}, Grad: map[string]string{"x": "dy / z", "z": "-(dy * y) / z"},
+			Body: Body{Any: "x / z"}, Grad: map[string]string{"x": "div0(dy, z)", "z": "-div0(mul0(dy, y), z)"},
 			Ref: func(x ...float64) float64 { return x[0] / x[1] }},
 		&Row{Name: "floor_div", Number: 5, Version: 1, Method: "FloorDiv", Access: Elementwise, Effects: EffectFault,
 			Doc:      "y = the greatest integer not above x / z, on integers; a zero z gives 0 and makes the result an error.",
@@ -47,13 +57,13 @@ func init() {
 			Operands: twoOperands(Numbers, AnyValue), Infer: inferSame,
 			Body: Body{Any: "max(x, z)"},
 			Grad: map[string]string{"x": "select(z > x, 0, dy)", "z": "select(z > x, dy, 0)"},
-			Ref:  func(x ...float64) float64 { return math.Max(x[0], x[1]) }},
+			Ref:  func(x ...float64) float64 { return orNaN(math.Max(x[0], x[1]), x) }},
 		&Row{Name: "minimum", Number: 8, Version: 1, Method: "Minimum", Access: Elementwise,
 			Doc:      "y = the lesser of x and z; NaN if either is NaN, -0 below +0; the gradient goes to x at ties.",
 			Operands: twoOperands(Numbers, AnyValue), Infer: inferSame,
 			Body: Body{Any: "min(x, z)"},
 			Grad: map[string]string{"x": "select(z < x, 0, dy)", "z": "select(z < x, dy, 0)"},
-			Ref:  func(x ...float64) float64 { return math.Min(x[0], x[1]) }},
+			Ref:  func(x ...float64) float64 { return orNaN(math.Min(x[0], x[1]), x) }},
 		&Row{Name: "neg", Number: 9, Version: 1, Method: "Neg", Access: Elementwise,
 			Doc:      "y = -x; integers wrap.",
 			Operands: oneOperand(IntClass|FloatClass, AnyValue), Infer: inferSame,
@@ -65,9 +75,9 @@ func init() {
 			Body: Body{Any: "abs(x)"}, Grad: map[string]string{"x": "select(x > 0, dy, select(x < 0, -dy, 0))"},
 			Ref: func(x ...float64) float64 { return math.Abs(x[0]) }},
 		&Row{Name: "sqrt", Number: 11, Version: 1, Method: "Sqrt", Access: Elementwise,
-			Doc:      "y = the square root of x, correctly rounded; NaN below 0.",
+			Doc:      "y = the square root of x, correctly rounded; NaN below 0; the gradient at 0 is 0, so that a norm has gradient 0 there.",
 			Operands: oneOperand(FloatClass, Positive), Infer: inferSame,
-			Body: Body{Any: "sqrt(x)"}, Grad: map[string]string{"x": "dy * 0.5 / y"},
+			Body: Body{Any: "sqrt(x)"}, Grad: map[string]string{"x": "select(y == 0, 0, dy * 0.5 / y)"},
 			Ref: func(x ...float64) float64 { return math.Sqrt(x[0]) }},
 		&Row{Name: "relu", Number: 12, Version: 1, Method: "Relu", Access: Elementwise,
 			Doc:      "y = max(x, 0); NaN stays NaN, the gradient at 0 is 0.",
@@ -77,8 +87,31 @@ func init() {
 		&Row{Name: "floor", Number: 13, Version: 1, Method: "Floor", Access: Elementwise,
 			Doc:      "y = the greatest integral value not above x; the gradient is 0.",
 			Operands: oneOperand(FloatClass, AnyValue), Infer: inferSame,
-			Body: Body{Any: "floor(x)"}, Grad: map[string]string{"x": "dy * 0"},
+			Body: Body{Any: "floor(x)"}, Grad: map[string]string{"x": "0"},
 			Ref: func(x ...float64) float64 { return math.Floor(x[0]) }},
+
+		// The two rows below are what gradients are written with where a derivative
+		// may be infinite: no gradient arriving means none going on, never 0·inf = NaN.
+		&Row{Name: "mul0", Number: 37, Version: 1, Access: Elementwise,
+			Doc:      "y = x · z, and 0 where x is 0, even if z is infinite or NaN: the product by which gradients go on.",
+			Operands: twoOperands(FloatClass, AnyValue), Infer: inferSame,
+			Body: Body{Any: "select(x == 0, 0, x * z)"}, Grad: map[string]string{"x": "mul0(dy, z)", "z": "mul0(dy, x)"},
+			Ref: func(x ...float64) float64 {
+				if x[0] == 0 {
+					return 0
+				}
+				return x[0] * x[1]
+			}},
+		&Row{Name: "div0", Number: 38, Version: 1, Access: Elementwise,
+			Doc:      "y = x / z, and 0 where x is 0, even if z is 0 or NaN: the quotient by which gradients go on.",
+			Operands: []Operand{{"x", FloatClass, AnyValue}, {"z", FloatClass, NonZero}}, Infer: inferSame,
+			Body: Body{Any: "select(x == 0, 0, x / z)"}, Grad: map[string]string{"x": "div0(dy, z)", "z": "-div0(mul0(dy, y), z)"},
+			Ref: func(x ...float64) float64 {
+				if x[0] == 0 {
+					return 0
+				}
+				return x[0] / x[1]
+			}},
 
 		&Row{Name: "eq", Number: 20, Version: 1, Method: "Eq", Access: Elementwise,
 			Doc: "y = x equals z.", Operands: twoOperands(AnyType, AnyValue), Infer: inferCompare, Body: Body{Any: "x == z"}},

@@ -31,6 +31,9 @@ func init() {
 				"Negative indices count from the end; one out of range makes the result an error.",
 			Operands: []Operand{{"x", Numbers, AnyValue}, {"index", I64Class, Index}, {"z", Numbers, AnyValue}}, Attrs: axis, Infer: inferScatter,
 			GradFunc: func(g *GradContext) []Value {
+				if !g.Need[2] {
+					return []Value{g.DOut[0], nil, nil}
+				}
 				return []Value{g.DOut[0], nil, g.Do("gather", []Value{g.DOut[0], g.In[1]}, "axis", g.Attrs[0].Int)}
 			},
 			Samples: []Sample{{Shapes: []Shape{{4, 5}, {3}, {4, 3}}, Attrs: A("axis", 1)}}},
@@ -85,7 +88,9 @@ func gradConcat(g *GradContext) []Value {
 	}
 	for i, v := range g.In {
 		sizes := g.Type(v).Shape
-		out[i] = g.Do("slice", []Value{g.DOut[0]}, "starts", starts, "sizes", sizes, "steps", steps)
+		if g.Need[i] {
+			out[i] = g.Do("slice", []Value{g.DOut[0]}, "starts", starts, "sizes", sizes, "steps", steps)
+		}
 		starts[ax] += sizes[ax]
 	}
 	return out

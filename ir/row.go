@@ -185,7 +185,8 @@ type Row struct {
 	Compute ComputeRule
 
 	// Grad gives the gradient of each operand, by operand name, as a text over
-	// rows: operands and results by their names, the incoming gradient as dy.
+	// rows: operands and results by their names, the gradient that arrives at a
+	// result y as dy.
 	// GradFunc does so in Go where a text cannot. An operand in neither has none.
 	Grad     map[string]string
 	GradFunc GradFunc
