@@ -14,19 +14,6 @@ import (
 
 var levels = []Level{AVX2, AVX512}
 
-// compile returns the code of a kernel or skips the test where the level cannot run.
-func compile(t testing.TB, k *kernel.Kernel, level Level) *Code {
-	t.Helper()
-	if !Available(level) {
-		t.Skipf("no %s here", level)
-	}
-	c, err := Compile(k, level)
-	if err != nil {
-		t.Fatalf("%v\n%v", err, k)
-	}
-	return c
-}
-
 var specials32 = []uint32{
 	0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001,
 	1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x4f000000, 0xcf000000, 0x4f800000,
@@ -85,10 +72,18 @@ func randomBits(r *rand.Rand, t ir.DType) uint64 {
 
 // plainBits returns finite values of moderate size only, so that sums stay finite.
 func plainBits(r *rand.Rand, t ir.DType) uint64 {
-	if !t.IsFloat() {
-		return randomBits(r, t)
+	x := r.NormFloat64()
+	switch t {
+	case ir.F64:
+		return math.Float64bits(x)
+	case ir.F32:
+		return uint64(math.Float32bits(float32(x)))
+	case ir.F16:
+		return uint64(kernel.F16FromF64(x))
+	case ir.BF16:
+		return uint64(kernel.BF16FromF64(x))
 	}
-	return kernel.Convert(t, ir.F64, math.Float64bits(r.NormFloat64())) // rounded to t
+	return randomBits(r, t)
 }
 
 type filler func(r *rand.Rand, t ir.DType) uint64
@@ -216,14 +211,17 @@ func equalOutputs(k *kernel.Kernel, want, got [][]byte) error {
 }
 
 func isNaN(t ir.DType, v uint64) bool {
-	if !t.IsFloat() {
-		return false
+	switch t {
+	case ir.F64:
+		return v<<1 > 0x7ff0000000000000<<1
+	case ir.F32:
+		return uint32(v)<<1 > 0x7f800000<<1
+	case ir.F16:
+		return v&0x7fff > 0x7c00
+	case ir.BF16:
+		return v&0x7fff > 0x7f80
 	}
-	x := math.Float64frombits(kernel.Convert(ir.F64, t, v))
-	if t == ir.F64 {
-		x = math.Float64frombits(v)
-	}
-	return x != x
+	return false
 }
 
 // agree runs a kernel on the interpreter and on the given levels. It reports

@@ -176,7 +176,8 @@ func (g *gen) columnPass(list, reduces []kernel.Ref, copies int) {
 		}
 	}
 	if arrays > 0 {
-		g.p.columns, g.p.chunk = max(g.p.columns, arrays), tree.Chunk
+		g.p.columns = max(g.p.columns, arrays)
+		g.needChunk(tree)
 		a.Load(rTmp, g.word(wChunks))
 		a.ImulImm(rTmp, rTmp, int32(64*arrays))
 		a.AluMem(asm.ADD, rTmp, g.word(wScratch))

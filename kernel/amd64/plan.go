@@ -295,3 +295,10 @@ func (g *gen) overElements() bool {
 	}
 	return false
 }
+
+// needChunk notes the smallest chunk, which needs the most room for results.
+func (g *gen) needChunk(t kernel.Tree) {
+	if g.p.chunk == 0 || t.Chunk < g.p.chunk {
+		g.p.chunk = t.Chunk
+	}
+}

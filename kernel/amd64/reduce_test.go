@@ -38,6 +38,8 @@ func reduction(kind kernel.ReduceKind, d ir.DType, tree kernel.Tree, columns boo
 	return b.K
 }
 
+var reduceSizes = []int64{1, 2, 15, 16, 17, 63, 64, 65, 127, 129, 1023, 1024, 1025, 4097}
+
 func TestReductions(t *testing.T) {
 	r := rand.New(rand.NewSource(10))
 	kinds := []kernel.ReduceKind{kernel.Sum, kernel.Prod, kernel.Max, kernel.Min, kernel.Dot}
@@ -56,7 +58,7 @@ func TestReductions(t *testing.T) {
 					k := reduction(kind, d, tree, columns)
 					t.Run(k.Name, func(t *testing.T) {
 						codes, in := prepare(t, k, true)
-						for _, n := range sizes {
+						for _, n := range reduceSizes {
 							if columns && n > 1000 {
 								continue
 							}

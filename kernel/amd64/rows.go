@@ -25,7 +25,7 @@ func (g *gen) rowBody() {
 func (g *gen) rowPass(list, reduces []kernel.Ref) {
 	a := g.a
 	tree := g.chunk(reduces)
-	g.p.chunk = tree.Chunk
+	g.needChunk(tree)
 	for _, r := range reduces {
 		key := [2]int{int(r), 0}
 		if _, ok := g.bufs[key]; !ok {
