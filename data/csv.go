@@ -39,7 +39,20 @@ const (
 // and NaN, a line that is far longer than its columns can take, data without a
 // sample, more than [MaxValues] values, damaged compression.
 func ReadCSV(r io.Reader, features int) (*Set, error) {
-	s, err := readCSV(r, features, MaxValues)
+	return CSV{Features: features}.Read(r)
+}
+
+// CSV says what samples of a file must be like, where that is known: a value or
+// label out of range is then an error with its line and column.
+type CSV struct {
+	Features int
+	Min, Max float32 // of a feature; no limits if both are 0
+	Classes  int     // labels are 0 to Classes-1; no limits if 0
+}
+
+// Read is [ReadCSV] with these limits.
+func (c CSV) Read(r io.Reader) (*Set, error) {
+	s, err := c.read(r, MaxValues)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
@@ -47,6 +60,11 @@ func ReadCSV(r io.Reader, features int) (*Set, error) {
 }
 
 func readCSV(r io.Reader, features, maxValues int) (*Set, error) {
+	return CSV{Features: features}.read(r, maxValues)
+}
+
+func (c CSV) read(r io.Reader, maxValues int) (*Set, error) {
+	features := c.Features
 	if features < 1 || features > MaxFeatures {
 		return nil, fmt.Errorf("%d features, want 1 to %d", features, MaxFeatures)
 	}
@@ -60,6 +78,7 @@ func readCSV(r io.Reader, features, maxValues int) (*Set, error) {
 		br = bufio.NewReader(z)
 	}
 	p := csvReader{
+		want:  c,
 		lines: lineReader{r: br, limit: max(minLineLimit, (features+1)*maxColumnBytes)},
 		set:   &Set{Features: features},
 	}
@@ -102,6 +121,7 @@ func columnFirst(err error) error {
 
 // csvReader collects the samples of a file.
 type csvReader struct {
+	want    CSV
 	lines   lineReader
 	set     *Set
 	columns int // of every line; 0 before the first
@@ -127,6 +147,9 @@ func (p *csvReader) line(line []byte) (err error) {
 	}
 	for i, f := range p.fields[:features] {
 		v, err := parseFloat(f)
+		if err == nil && (v < p.want.Min || v > p.want.Max) && p.want.Min < p.want.Max {
+			err = fmt.Errorf("%s is out of range, want %v to %v", quote(f), p.want.Min, p.want.Max)
+		}
 		if err != nil {
 			return &columnError{i + 1, err.Error()}
 		}
@@ -134,6 +157,9 @@ func (p *csvReader) line(line []byte) (err error) {
 	}
 	if p.columns > features {
 		l, err := parseLabel(p.fields[features])
+		if err == nil && (l < 0 || l >= int64(p.want.Classes)) && p.want.Classes > 0 {
+			err = fmt.Errorf("label %d is out of range, want 0 to %d", l, p.want.Classes-1)
+		}
 		if err != nil {
 			return &columnError{features + 1, err.Error()}
 		}
