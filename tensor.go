@@ -70,6 +70,16 @@ func (h *handle) release() { freed{h.id, h.stream, h.released}.free() }
 // errored returns a tensor that carries an error.
 func errored(err error) *Tensor { return &Tensor{err: ir.AsError(err)} }
 
+// Failed returns a tensor that carries an error, for functions of tensors that
+// report errors as their operations do. A nil error is a fault of the caller and
+// becomes an error that says so.
+func Failed(err error) *Tensor {
+	if err == nil {
+		err = ir.Errorf(ir.ErrArgument, "a failed tensor was made of no error")
+	}
+	return errored(err)
+}
+
 // failure returns the error that a tensor is known to carry without asking the
 // device.
 func (t *Tensor) failure() *ir.Error {
