@@ -74,7 +74,7 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 		}
 		b.spaces = append(b.spaces, *s)
 	}
-	b.space.domain = b.spaces[0].domain
+	b.space.domain, b.space.along = b.spaces[0].domain, b.spaces[0].along
 	b.tree = kernel.SumTree(b.space.keptInside)
 	b.empty = b.space.reducedCount() == 0
 	b.collectArgs(inside, stored)

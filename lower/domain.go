@@ -39,6 +39,7 @@ type access struct {
 type space struct {
 	domain
 	in, out []access
+	along   bool // the result has the reduced axes too: scans and row programs
 }
 
 // spread maps a tensor that broadcasts to shape: stride 0 where it repeats.
@@ -119,8 +120,13 @@ func reduceSpace(n *ir.Node, in, out []ir.Layout) (*space, error) {
 		}
 		s.kinds = append(s.kinds, kind)
 	}
+	// A scalar has no axis: it is a group of one element, walked by nobody.
+	scalar := len(axes) == 0
+	if scalar {
+		s.extents, s.kinds = append(s.extents, 1), append(s.kinds, kernel.Reduced)
+	}
 	reorder := func(st []int64, offset int64) access {
-		a := access{offset: offset, strides: make([]int64, len(order))}
+		a := access{offset: offset, strides: make([]int64, len(s.extents))}
 		for i, x := range order {
 			a.strides[i] = st[x]
 		}
@@ -134,6 +140,7 @@ func reduceSpace(n *ir.Node, in, out []ir.Layout) (*space, error) {
 		switch {
 		case t.Shape.Equal(shape) && !n.Row.HasAttr("keepdims"):
 			copy(st, out[i].Strides)
+			s.along = true
 		case len(t.Shape) == len(shape): // reduced axes kept, of extent 1
 			for j := range st {
 				if !reduced[j] {
@@ -242,8 +249,12 @@ func (s *space) collapse() {
 			continue
 		}
 		if s.kinds[i] == kernel.Reduced {
-			if reduced == 1 { // keep it, walked by nobody
-				all(func(a *access) { a.strides[i] = 0 })
+			if reduced == 1 { // keep it, walked by nobody, but where the result has it
+				stride := int64(0)
+				if s.along {
+					stride = 1
+				}
+				all(func(a *access) { a.strides[i] = stride })
 				continue
 			}
 			reduced--
