@@ -58,7 +58,7 @@ func (t *Tensor) Neg() *Tensor { return apply1("neg", []*Tensor{t}) }
 // It takes signed numbers.
 func (t *Tensor) Abs() *Tensor { return apply1("abs", []*Tensor{t}) }
 
-// Sqrt: y = the square root of x, correctly rounded; NaN below 0. x is t.
+// Sqrt: y = the square root of x, correctly rounded; NaN below 0; the gradient at 0 is 0, so that a norm has gradient 0 there. x is t.
 // It takes floats.
 func (t *Tensor) Sqrt() *Tensor { return apply1("sqrt", []*Tensor{t}) }
 
@@ -127,3 +127,47 @@ func (t *Tensor) Not() *Tensor { return apply1("not", []*Tensor{t}) }
 func (t *Tensor) MatMul(other any) *Tensor {
 	return apply1("matmul", []*Tensor{t, t.operand(other)})
 }
+
+// Exp: y = e to the power x. x is t.
+// It takes floats.
+func (t *Tensor) Exp() *Tensor { return apply1("exp", []*Tensor{t}) }
+
+// Exp2: y = 2 to the power x. x is t.
+// It takes floats.
+func (t *Tensor) Exp2() *Tensor { return apply1("exp2", []*Tensor{t}) }
+
+// Expm1: y = e to the power x, less 1, without cancellation near 0. x is t.
+// It takes floats.
+func (t *Tensor) Expm1() *Tensor { return apply1("expm1", []*Tensor{t}) }
+
+// Log: y = the natural logarithm of x; -inf at 0, NaN below. x is t.
+// It takes floats.
+func (t *Tensor) Log() *Tensor { return apply1("log", []*Tensor{t}) }
+
+// Log2: y = the logarithm of x to base 2; -inf at 0, NaN below. x is t.
+// It takes floats.
+func (t *Tensor) Log2() *Tensor { return apply1("log2", []*Tensor{t}) }
+
+// Log1p: y = the natural logarithm of 1 + x, without cancellation near 0. x is t.
+// It takes floats.
+func (t *Tensor) Log1p() *Tensor { return apply1("log1p", []*Tensor{t}) }
+
+// Tanh: y = the hyperbolic tangent of x. x is t.
+// It takes floats.
+func (t *Tensor) Tanh() *Tensor { return apply1("tanh", []*Tensor{t}) }
+
+// Erf: y = the error function of x. x is t.
+// It takes floats.
+func (t *Tensor) Erf() *Tensor { return apply1("erf", []*Tensor{t}) }
+
+// Sin: y = the sine of x radians, with exact reduction of any x. x is t.
+// It takes floats.
+func (t *Tensor) Sin() *Tensor { return apply1("sin", []*Tensor{t}) }
+
+// Cos: y = the cosine of x radians, with exact reduction of any x. x is t.
+// It takes floats.
+func (t *Tensor) Cos() *Tensor { return apply1("cos", []*Tensor{t}) }
+
+// Sigmoid: y = 1 / (1 + e to the power -x). x is t.
+// It takes floats.
+func (t *Tensor) Sigmoid() *Tensor { return apply1("sigmoid", []*Tensor{t}) }
