@@ -12,8 +12,18 @@ import (
 type step struct {
 	ref  kernel.Ref
 	copy int
-	keep bool // store the value to its slot instead of computing it
+	kind stepKind
 }
+
+// stepKind says what a step does with its value.
+type stepKind uint8
+
+const (
+	plain   stepKind = iota // computes it
+	keep                    // stores it to its slot
+	save                    // stores it to its row buffer, for later passes
+	restore                 // loads it from there
+)
 
 // alloc assigns vector registers over one straight-line program at a time. At
 // the start of a program only pinned registers hold something, so a program may
@@ -32,6 +42,9 @@ type alloc struct {
 	uses   map[val][]int      // positions of later uses
 	bufs   map[[2]int]asm.Mem // partial results of a striped reduction
 	temps  []asm.Vec          // given back at the end of the instruction
+	preds  map[val]asm.Mask   // bools that live in a predicate register, AVX-512 only
+	kFree  []asm.Mask         // predicate registers for them
+	masks  map[val]bool       // bools that the program uses as select masks only
 	pos    int
 	limit  int // registers there are
 }
@@ -87,6 +100,9 @@ func (g *gen) typeOf(v val) ir.DType { return g.k.Body[v.ref()].Type }
 func (g *gen) begin(prog []step) {
 	g.uses = g.countUses(prog)
 	g.pos = 0
+	if g.wide {
+		g.findMasks(prog)
+	}
 	g.spill = map[val]asm.Mem{}
 	for v, r := range g.where {
 		if _, ok := g.pins[v]; !ok {
@@ -96,12 +112,53 @@ func (g *gen) begin(prog []step) {
 	}
 }
 
+// findMasks finds the bools that a program computes and uses in selects only.
+func (g *gen) findMasks(prog []step) {
+	g.preds, g.masks = map[val]asm.Mask{}, map[val]bool{}
+	g.kFree = []asm.Mask{2, 3, 4, 5, 6}
+	for _, s := range prog {
+		in := &g.k.Body[s.ref]
+		if s.kind == plain && in.Type == ir.Bool && in.Op != kernel.OpStore && in.Op != kernel.OpReduce {
+			g.masks[g.value(s.ref, s.copy)] = true
+		}
+	}
+	for _, s := range prog {
+		if s.kind != plain {
+			delete(g.masks, g.value(s.ref, s.copy))
+			continue
+		}
+		in := &g.k.Body[s.ref]
+		if in.Op != kernel.OpSelect && in.A != kernel.None {
+			delete(g.masks, g.value(in.A, s.copy))
+		}
+		for _, r := range [...]kernel.Ref{in.B, in.C} {
+			if r != kernel.None {
+				delete(g.masks, g.value(r, s.copy))
+			}
+		}
+	}
+}
+
+// predicate gives a compared bool a predicate register if it can live in one.
+func (g *gen) predicate(v val) (asm.Mask, bool) {
+	if !g.masks[v] || len(g.kFree) == 0 {
+		return 0, false
+	}
+	k := g.kFree[0]
+	g.kFree = g.kFree[1:]
+	g.preds[v] = k
+	return k, true
+}
+
 func (g *gen) countUses(prog []step) map[val][]int {
 	uses := map[val][]int{}
 	for i, s := range prog {
-		if s.keep {
+		switch s.kind {
+		case keep, save:
 			v := g.value(s.ref, s.copy)
 			uses[v] = append(uses[v], i)
+			continue
+		case restore:
 			continue
 		}
 		g.k.Body[s.ref].Operands(func(r kernel.Ref) {
@@ -129,7 +186,8 @@ func (g *gen) pinInvariants(prog []step) {
 		}
 	}
 	for i, s := range prog {
-		if !s.keep && g.k.Body[s.ref].Op != kernel.OpStore && g.k.Body[s.ref].Op != kernel.OpReduce {
+		op := g.k.Body[s.ref].Op
+		if s.kind == restore || s.kind == plain && op != kernel.OpStore && op != kernel.OpReduce {
 			live++
 		}
 		most = max(most, live)
@@ -298,10 +356,21 @@ func (g *gen) done() {
 		g.lock[i] = false
 	}
 	g.pos++
-	for v, r := range g.where {
-		if g.state[r] == busy && g.next(v) == 1<<30 {
+	for r := range g.limit {
+		if v := g.owner[r]; g.state[r] == busy && v >= 0 && g.next(v) == 1<<30 {
 			g.state[r] = free
 			delete(g.where, v)
+		}
+	}
+	if len(g.preds) == 0 {
+		return
+	}
+	for k := asm.Mask(2); k <= 6; k++ { // in order, so that code is reproducible
+		for v, p := range g.preds {
+			if p == k && g.next(v) == 1<<30 {
+				g.kFree = append(g.kFree, k)
+				delete(g.preds, v)
+			}
 		}
 	}
 }

@@ -10,14 +10,21 @@ import (
 func (g *gen) run(prog []step) {
 	g.begin(prog)
 	for _, s := range prog {
-		if s.keep {
-			v := g.value(s.ref, s.copy)
+		v := g.value(s.ref, s.copy)
+		switch s.kind {
+		case keep:
 			m := g.alloc.mem[v]
 			delete(g.alloc.mem, v) // not valid before this store
 			r := g.reg(v)
 			g.alloc.mem[v] = m
 			g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(m), r)
-		} else {
+		case save:
+			r := g.reg(v)
+			g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(g.rowBuffer(s)), r)
+		case restore:
+			m := g.rowBuffer(s)
+			g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), g.define(v), asm.M(m))
+		default:
 			g.instr(s)
 		}
 		g.done()
@@ -54,17 +61,25 @@ func (g *gen) instr(s step) {
 			return g.define(dst)
 		})
 	case kernel.OpSelect:
-		m, c := g.reg(ops[0]), g.reg(ops[2])
-		b := g.arg(ops[1])
-		g.choose(in.Type, m, b, c, func() asm.Vec {
+		out := func() asm.Vec {
 			g.release(ops...)
 			return g.define(dst)
-		})
+		}
+		if k, ok := g.preds[ops[0]]; ok {
+			c, b := g.reg(ops[2]), g.arg(ops[1])
+			g.a.BlendM(pick(in.Type, asm.VPBLENDMD, asm.VPBLENDMQ), g.length(in.Type), out(), k, c, b)
+			return
+		}
+		m, c := g.reg(ops[0]), g.reg(ops[2])
+		g.choose(in.Type, m, g.arg(ops[1]), c, out)
 	default:
 		x := g.reg(ops[0])
 		y := asm.V(x)
 		if len(ops) == 2 {
 			y = g.arg(ops[1])
+		}
+		if in.Type == ir.Bool && g.masks[dst] && g.comparePred(in.Op, g.k.Body[in.A].Type, x, y, dst) {
+			return
 		}
 		g.arith(in.Op, g.k.Body[in.A].Type, x, y, func() asm.Vec {
 			g.release(ops...)
@@ -331,16 +346,41 @@ func (g *gen) compareBool(op kernel.Op, x asm.Vec, y asm.Arg, out func() asm.Vec
 	}
 }
 
+// comparePred compares into a predicate register that the result lives in.
+func (g *gen) comparePred(op kernel.Op, t ir.DType, x asm.Vec, y asm.Arg, dst val) bool {
+	if t == ir.Bool || op < kernel.OpEq || op > kernel.OpLe {
+		return false
+	}
+	k, ok := g.predicate(dst)
+	if !ok {
+		return false
+	}
+	g.compareK(op, t, x, y, k)
+	return true
+}
+
+// compareK compares into a predicate.
+func (g *gen) compareK(op kernel.Op, t ir.DType, x asm.Vec, y asm.Arg, k asm.Mask) {
+	o, imm := asm.Op(0), 0
+	switch {
+	case t.IsFloat():
+		o = pick(t, asm.VCMPPSK, asm.VCMPPDK)
+		imm = [...]int{cmpEq, cmpNe, cmpLt, cmpLe}[op-kernel.OpEq]
+	default:
+		o = pick(t, asm.VPCMPUDK, asm.VPCMPUQK)
+		if t.Kind() == ir.KindInt {
+			o = pick(t, asm.VPCMPDK, asm.VPCMPQK)
+		}
+		imm = [...]int{0, 4, 1, 2}[op-kernel.OpEq]
+	}
+	g.a.KVM(o, g.length(t), k, x, y, imm)
+}
+
 func (g *gen) compareInt(op kernel.Op, t ir.DType, x asm.Vec, y asm.Arg, out func() asm.Vec) {
 	a, l := g.a, g.length(t)
 	signed := t.Kind() == ir.KindInt
 	if g.wide {
-		imm := map[kernel.Op]int{kernel.OpEq: 0, kernel.OpLt: 1, kernel.OpLe: 2, kernel.OpNe: 4}[op]
-		o := pick(t, asm.VPCMPUDK, asm.VPCMPUQK)
-		if signed {
-			o = pick(t, asm.VPCMPDK, asm.VPCMPQK)
-		}
-		a.KVM(o, l, 1, x, y, imm)
+		g.compareK(op, t, x, y, 1)
 		g.fromK(1, out)
 		return
 	}

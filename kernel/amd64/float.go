@@ -63,11 +63,12 @@ func (g *gen) floatOp(op kernel.Op, t ir.DType, x asm.Vec, y asm.Arg, out func()
 	return true
 }
 
-// minMaxFloat makes up for what the instructions do: they return the second
+// minMaxFloat makes up for what vmaxps and vminps do: they return the second
 // operand for zeros of either sign and where one is NaN. Both orders together
 // hold the answer. For min, the OR of the two keeps -0 and keeps a NaN (all
 // ones in the exponent survive, as does a nonzero fraction). For max, the AND
-// keeps +0, and a NaN is put back.
+// keeps +0, and a NaN is put back. AVX-512 has vrangeps, which tells zeros apart
+// and only lacks the NaN.
 func (g *gen) minMaxFloat(op kernel.Op, t ir.DType, x, y asm.Vec, out func() asm.Vec) {
 	a, l := g.a, g.length(t)
 	u, v := g.tmp(), g.tmp()
@@ -78,15 +79,17 @@ func (g *gen) minMaxFloat(op kernel.Op, t ir.DType, x, y asm.Vec, out func() asm
 		a.RVM(asm.VPOR, l, out(), u, asm.V(v))
 		return
 	}
-	o := pick(t, asm.VMAXPS, asm.VMAXPD)
-	a.RVM(o, l, u, x, asm.V(y))
-	a.RVM(o, l, v, y, asm.V(x))
-	a.RVM(asm.VPAND, l, u, u, asm.V(v))
 	if g.wide {
+		const greatestBySign = 1 | 1<<2
+		a.RVMI(pick(t, asm.VRANGEPS, asm.VRANGEPD), l, u, x, asm.V(y), greatestBySign)
 		a.KVM(pick(t, asm.VCMPPSK, asm.VCMPPDK), l, 1, x, asm.V(y), cmpUnord)
 		a.BlendM(pick(t, asm.VPBLENDMD, asm.VPBLENDMQ), l, out(), 1, u, asm.M(g.ones(t)))
 		return
 	}
+	o := pick(t, asm.VMAXPS, asm.VMAXPD)
+	a.RVM(o, l, u, x, asm.V(y))
+	a.RVM(o, l, v, y, asm.V(x))
+	a.RVM(asm.VPAND, l, u, u, asm.V(v))
 	a.RVMI(pick(t, asm.VCMPPS, asm.VCMPPD), l, v, x, asm.V(y), cmpUnord)
 	a.RVM(asm.VPOR, l, out(), u, asm.V(v))
 }

@@ -41,6 +41,9 @@ type gen struct {
 	last   int          // the last stage
 	ctx    int32        // bytes of the context block so far
 
+	need  []bool // instructions that contribute to a store
+	saved map[kernel.Ref]rowValue
+
 	ptr     map[int]asm.Reg // arguments whose pointer sits in a register
 	running bool            // pointers that do not, are in argCur rather than argPtr
 	base    int             // lanes from CX to the first copy

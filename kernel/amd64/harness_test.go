@@ -113,6 +113,8 @@ func get(p unsafe.Pointer, size int) uint64 {
 	return *(*uint64)(p)
 }
 
+func ptrAt(b []byte, i int) unsafe.Pointer { return unsafe.Pointer(&b[i]) }
+
 const guard = 256
 
 // launch makes random memory for a kernel. Strided axes are laid out with gaps,

@@ -57,6 +57,7 @@ type program struct {
 	byRows  bool
 	unroll  int
 	slots   []paramSlot
+	buffers []int32 // words with the place of each row buffer
 	arrays  []int32 // words with the place of each array of chunk results
 	// vectors of scratch that each chunk needs, when lanes run along a kept axis
 	columns int

@@ -41,7 +41,7 @@ func (g *gen) straight(list []kernel.Ref, copies int) {
 	if len(list) == 0 {
 		return
 	}
-	prog := g.program(list, copies)
+	prog := g.program(list, copies, -1)
 	g.unpin()
 	g.loadPointers(prog, false)
 	g.run(prog)
@@ -55,14 +55,14 @@ func (g *gen) mainEnd(n int) {
 }
 
 // sweep runs a list over the vector axis: unrolled, then masked.
-func (g *gen) sweep(list []kernel.Ref) {
+func (g *gen) sweep(list []kernel.Ref, stage int) {
 	a, u := g.a, g.p.unroll
-	main, rest := g.program(list, u), g.program(list, 1)
+	main, rest := g.program(list, u, stage), g.program(list, 1, stage)
 	g.unpin()
 	g.loadPointers(main, false)
 	g.pinInvariants(main)
 	g.mainEnd(u * g.n)
-	tail, end := a.NewLabel(), a.NewLabel()
+	tail := a.NewLabel()
 	a.MovImm(rIdx, 0)
 	a.AluMem(asm.CMP, rIdx, g.word(wMainEnd))
 	a.Jcc(asm.GreatEq, tail)
@@ -73,17 +73,29 @@ func (g *gen) sweep(list []kernel.Ref) {
 	a.AluMem(asm.CMP, rIdx, g.word(wMainEnd))
 	a.Jcc(asm.Less, top)
 	a.Bind(tail)
-	a.AluMem(asm.CMP, rIdx, g.word(wLanes))
-	a.Jcc(asm.GreatEq, end)
+	g.remainder(wLanes, func() { g.run(rest) })
+}
+
+// remainder runs a body for one vector after the other from CX up to the word
+// end, the last one masked if it is not whole.
+func (g *gen) remainder(end int32, body func()) {
+	a := g.a
+	done, last := a.NewLabel(), a.NewLabel()
 	again := a.Here()
-	g.masked = true
-	g.setMask(wLanes)
-	g.run(rest)
-	g.masked = false
+	a.Lea(rTmp, asm.Ptr(rIdx, int32(g.n)))
+	a.AluMem(asm.CMP, rTmp, g.word(end))
+	a.Jcc(asm.Greater, last)
+	body()
 	a.AluImm(asm.ADD, rIdx, int32(g.n))
-	a.AluMem(asm.CMP, rIdx, g.word(wLanes))
-	a.Jcc(asm.Less, again)
-	a.Bind(end)
+	a.Jmp(again)
+	a.Bind(last)
+	a.AluMem(asm.CMP, rIdx, g.word(end))
+	a.Jcc(asm.GreatEq, done)
+	g.masked = true
+	g.setMask(end)
+	body()
+	g.masked = false
+	a.Bind(done)
 }
 
 // columnBody runs one row with lanes along a kept axis.
@@ -91,7 +103,7 @@ func (g *gen) columnBody() {
 	a := g.a
 	if !g.overElements() {
 		if list := g.segment(vector, -1); len(list) > 0 {
-			g.sweep(list)
+			g.sweep(list, -1)
 		}
 		return
 	}
@@ -133,7 +145,7 @@ func (g *gen) block(copies int) {
 func (g *gen) columnPass(list, reduces []kernel.Ref, copies int) {
 	a := g.a
 	tree := g.chunk(reduces)
-	prog := g.program(list, copies)
+	prog := g.program(list, copies, -1)
 	g.unpin()
 	g.loadPointers(prog, true)
 	for _, r := range reduces {

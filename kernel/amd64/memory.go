@@ -24,7 +24,16 @@ func (g *gen) loadPointers(prog []step, running bool) {
 	g.ptr, g.running = map[int]asm.Reg{}, running
 	for _, s := range prog {
 		in := &g.k.Body[s.ref]
-		if s.keep || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
+		if s.kind == save || s.kind == restore {
+			key := -1 - int(s.ref)
+			if _, ok := g.ptr[key]; !ok && len(g.ptr) < len(ptrRegs) {
+				r := ptrRegs[len(g.ptr)]
+				g.ptr[key] = r
+				g.a.Load(r, g.saved[s.ref].word)
+			}
+			continue
+		}
+		if s.kind != plain || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
 			continue
 		}
 		arg := int(in.Imm)
@@ -47,7 +56,7 @@ func (g *gen) advance(prog []step) {
 	seen := map[int]bool{}
 	for _, s := range prog {
 		in := &g.k.Body[s.ref]
-		if s.keep || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
+		if s.kind != plain || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
 			continue
 		}
 		arg := int(in.Imm)

@@ -14,6 +14,7 @@ func (g *gen) plan() {
 	g.lane, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot()
 	g.setUnroll()
 
+	g.chooseSaved()
 	needed := g.needed()
 	for i := range g.k.Body {
 		in := &g.k.Body[i]
@@ -44,6 +45,9 @@ func (g *gen) plan() {
 
 // needed says which instructions contribute to a store.
 func (g *gen) needed() []bool {
+	if g.need != nil {
+		return g.need
+	}
 	n := make([]bool, len(g.k.Body))
 	for i := len(g.k.Body) - 1; i >= 0; i-- {
 		in := &g.k.Body[i]
@@ -54,6 +58,7 @@ func (g *gen) needed() []bool {
 			in.Operands(func(r kernel.Ref) { n[r] = true })
 		}
 	}
+	g.need = n
 	return n
 }
 
@@ -145,6 +150,9 @@ func (g *gen) pass(stage int) (list, reduces []kernel.Ref) {
 	}
 	for i := len(g.k.Body) - 1; i >= 0; i-- {
 		if want[i] {
+			if v, ok := g.saved[kernel.Ref(i)]; ok && v.pass < stage {
+				continue // comes from its buffer
+			}
 			g.k.Body[i].Operands(func(r kernel.Ref) {
 				r = g.alias[r]
 				want[r] = want[r] || g.class[r] == element
@@ -161,18 +169,26 @@ func (g *gen) pass(stage int) (list, reduces []kernel.Ref) {
 
 // program unrolls a list of instructions: first what all copies share, then one
 // copy after the other. Values that outlive the segment are kept.
-func (g *gen) program(list []kernel.Ref, copies int) (prog []step) {
+// stage is the number of the pass, or -1.
+func (g *gen) program(list []kernel.Ref, copies, stage int) (prog []step) {
 	isElement := false
 	for _, r := range list {
 		isElement = isElement || g.class[r] == element || g.k.Body[r].Op == kernel.OpReduce
 	}
 	add := func(r kernel.Ref, copy int) {
-		prog = append(prog, step{ref: r, copy: copy})
+		if v, ok := g.saved[r]; ok && stage > v.pass {
+			prog = append(prog, step{r, copy, restore})
+			return
+		} else if ok && stage == v.pass {
+			prog = append(prog, step{r, copy, plain}, step{r, copy, save})
+			return
+		}
+		prog = append(prog, step{r, copy, plain})
 		if isElement || g.k.Body[r].Op == kernel.OpStore {
 			return
 		}
 		if _, ok := g.alloc.mem[g.value(r, copy)]; ok {
-			prog = append(prog, step{ref: r, copy: copy, keep: true})
+			prog = append(prog, step{r, copy, keep})
 		}
 	}
 	own := func(r kernel.Ref) bool { return g.own[r] || g.k.Body[r].Op == kernel.OpReduce }
@@ -252,14 +268,17 @@ func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
 		g.arith(op, in.Type, acc, asm.V(x), func() asm.Vec { return acc })
 		return
 	}
-	g.maskedFold(in, s.ref, g.reg(ops[0]))
+	g.memoryFold(in, s.ref, g.reg(ops[0]))
 }
 
-// maskedFold adds the lanes in use of x to the partials in memory.
-func (g *gen) maskedFold(in *kernel.Instr, r kernel.Ref, x asm.Vec) {
+// memoryFold adds x, or its lanes in use in a masked step, to the partials in
+// memory.
+func (g *gen) memoryFold(in *kernel.Instr, r kernel.Ref, x asm.Vec) {
 	l, op := g.length(in.Type), g.combineOp(in)
 	u := g.tmp()
-	if g.wide {
+	if !g.masked {
+		g.a.RM(asm.VMOVUPS, l, u, asm.V(x))
+	} else if g.wide {
 		g.a.RM(asm.VMOVUPS, l, u, asm.M(g.identity(in)))
 		g.a.BlendM(pick(in.Type, asm.VPBLENDMD, asm.VPBLENDMQ), l, u, kTail, u, asm.V(x))
 	} else {

@@ -13,16 +13,16 @@ func (g *gen) rowBody() {
 		switch {
 		case len(list) == 0:
 		case len(reduces) == 0:
-			g.sweep(list)
+			g.sweep(list, s)
 		default:
-			g.rowPass(list, reduces)
+			g.rowPass(list, reduces, s)
 		}
 	}
 }
 
 // rowPass runs a list over the row and leaves the reductions' results, in all
 // lanes, in their slots.
-func (g *gen) rowPass(list, reduces []kernel.Ref) {
+func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 	a := g.a
 	tree := g.chunk(reduces)
 	g.needChunk(tree)
@@ -39,7 +39,7 @@ func (g *gen) rowPass(list, reduces []kernel.Ref) {
 	a.Load(rTmp, g.word(wLanes))
 	a.Store(g.word(wLimit), rTmp)
 	unroll := min(g.p.unroll, tree.Lanes/g.n)
-	main, rest := g.program(list, unroll), g.program(list, 1)
+	main, rest := g.program(list, unroll, stage), g.program(list, 1, stage)
 	g.unpin()
 	g.loadPointers(main, false)
 	g.stripes(tree, reduces, unroll, main, func() { g.run(main) }, func() { g.run(rest) }, func() {
@@ -162,21 +162,10 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 		}
 	}
 	g.base = 0
-	end := a.NewLabel()
 	a.Load(rIdx, g.word(wStripeEnd))
-	a.AluMem(asm.CMP, rIdx, g.word(wChunkEnd))
-	a.Jcc(asm.GreatEq, end)
-	again := a.Here()
-	g.masked = true
 	g.accs = map[[2]int]asm.Vec{}
-	g.setMask(wChunkEnd)
-	rest()
+	g.remainder(wChunkEnd, rest)
 	g.accs = accs
-	g.masked = false
-	a.AluImm(asm.ADD, rIdx, int32(g.n))
-	a.AluMem(asm.CMP, rIdx, g.word(wChunkEnd))
-	a.Jcc(asm.Less, again)
-	a.Bind(end)
 	g.begin(nil)
 	for _, r := range accs { // their values are in memory now
 		g.state[r] = free
@@ -264,5 +253,5 @@ func (g *gen) fold(in *kernel.Instr, r kernel.Ref, copy int, x asm.Vec) {
 		g.arith(g.combineOp(in), in.Type, acc, asm.V(x), func() asm.Vec { return acc })
 		return
 	}
-	g.maskedFold(in, r, x)
+	g.memoryFold(in, r, x)
 }

@@ -28,6 +28,9 @@ type context struct {
 // some tens of microseconds.
 const callWork = 1 << 20
 
+// keptScratch is the most scratch memory that an idle context keeps.
+const keptScratch = 1 << 20
+
 func load(p *program) (*Code, error) {
 	r, err := execmem.Map(p.code)
 	if err != nil {
@@ -95,6 +98,9 @@ func (c *Code) Run(l *kernel.Launch) {
 	}
 	runtime.KeepAlive(l)
 	runtime.KeepAlive(c)
+	if len(x.scratch) > keptScratch {
+		x.scratch = nil
+	}
 	c.pool.Put(x)
 }
 
@@ -183,8 +189,7 @@ func (c *Code) params(x *context, l *kernel.Launch) {
 
 // memory makes room for the results of chunks.
 func (c *Code) memory(x *context, lanes, reduced int64) {
-	need := 0
-	array := 0
+	need, array, row := 0, 0, 0
 	switch {
 	case c.columns > 0:
 		need = int((reduced + int64(c.chunk) - 1) / int64(c.chunk) * int64(64*c.columns))
@@ -193,6 +198,10 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 		array = (int((lanes+int64(c.chunk)-1)/int64(c.chunk))*8 + 127) &^ 63
 		need = array * len(c.arrays)
 	}
+	if len(c.buffers) > 0 {
+		row = (int(lanes)*8 + 127) &^ 63
+		need += row * len(c.buffers)
+	}
 	if len(x.scratch) < need {
 		x.scratch = aligned(need)
 	}
@@ -200,6 +209,10 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	if need > 0 {
 		base = uintptr(unsafe.Pointer(&x.scratch[0]))
 	}
+	for i, w := range c.buffers {
+		*x.pointer(int(w)) = base + uintptr(i*row)
+	}
+	base += uintptr(row * len(c.buffers))
 	*x.pointer(wScratch) = base
 	for i, w := range c.arrays {
 		*x.pointer(int(w)) = base + uintptr(i*array)

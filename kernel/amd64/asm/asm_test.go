@@ -287,7 +287,7 @@ func (g *gen) one(op Op) string {
 		}
 		a.Masked(k, z).RM(op, l, d, V(x))
 		return fmt.Sprintf("%s %s%s,%s", r.name, vname(dl, uint8(d)), suffix, vname(l, uint8(x)))
-	case VCMPPS, VCMPPD, VSHUFPS, VSHUFF32X4, VPERM2F128, VPTERNLOGD:
+	case VCMPPS, VCMPPD, VRANGEPS, VRANGEPD, VSHUFPS, VSHUFF32X4, VPERM2F128, VPTERNLOGD:
 		if op == VPERM2F128 {
 			l = L256
 		}

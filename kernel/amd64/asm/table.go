@@ -42,6 +42,8 @@ const (
 	VMINPD
 	VMAXPS
 	VMAXPD
+	VRANGEPS
+	VRANGEPD
 	VSQRTPS
 	VSQRTPD
 	VFMADD213PS
@@ -213,6 +215,8 @@ var table = [numOps]row{
 	VMINPD:      {name: "vminpd", pp: 1, mm: 1, opc: 0x5d, ew: 1, elem: 8, enc: both},
 	VMAXPS:      {name: "vmaxps", mm: 1, opc: 0x5f, elem: 4, enc: both},
 	VMAXPD:      {name: "vmaxpd", pp: 1, mm: 1, opc: 0x5f, ew: 1, elem: 8, enc: both},
+	VRANGEPS:    {name: "vrangeps", pp: 1, mm: 3, opc: 0x50, elem: 4, enc: evexOK},
+	VRANGEPD:    {name: "vrangepd", pp: 1, mm: 3, opc: 0x50, ew: 1, elem: 8, enc: evexOK},
 	VSQRTPS:     {name: "vsqrtps", mm: 1, opc: 0x51, elem: 4, enc: both},
 	VSQRTPD:     {name: "vsqrtpd", pp: 1, mm: 1, opc: 0x51, ew: 1, elem: 8, enc: both},
 	VFMADD213PS: {name: "vfmadd213ps", pp: 1, mm: 2, opc: 0xa8, elem: 4, enc: both},

@@ -1,0 +1,89 @@
+package amd64
+
+import (
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// rowValue is an element-level value that is computed in one pass over a row and
+// needed again in later ones. Kept in a buffer of one row, which usually sits in
+// the first-level cache, it need not be computed twice.
+type rowValue struct {
+	pass int     // the first that computes it
+	word asm.Mem // where the buffer's address is
+}
+
+// saveCost is the number of instructions from which a value is kept: below it, a
+// second evaluation costs less than the way through memory.
+const saveCost = 8
+
+// chooseSaved picks the values to keep: those that a pass shares with an earlier
+// one and hands to an instruction that the earlier one does not run.
+func (g *gen) chooseSaved() {
+	g.saved = map[kernel.Ref]rowValue{}
+	if !g.byRows {
+		return
+	}
+	for late := 1; late <= g.last; late++ {
+		list, _ := g.pass(late)
+		for early := range late {
+			inEarly := map[kernel.Ref]bool{}
+			before, _ := g.pass(early)
+			for _, r := range before {
+				inEarly[r] = true
+			}
+			for _, user := range list {
+				if inEarly[user] {
+					continue
+				}
+				g.k.Body[user].Operands(func(r kernel.Ref) {
+					r = g.alias[r]
+					if _, ok := g.saved[r]; ok || !inEarly[r] || g.class[r] != element || g.cost(r) < saveCost {
+						return
+					}
+					word := g.reserve(64)
+					g.p.buffers = append(g.p.buffers, word)
+					g.saved[r] = rowValue{early, asm.Ptr(asm.DI, word)}
+				})
+			}
+		}
+	}
+}
+
+// cost counts the element-level instructions that a value needs.
+func (g *gen) cost(r kernel.Ref) int {
+	seen := map[kernel.Ref]bool{}
+	n := 0
+	var visit func(r kernel.Ref)
+	visit = func(r kernel.Ref) {
+		r = g.alias[r]
+		if seen[r] || g.class[r] != element {
+			return
+		}
+		seen[r] = true
+		in := &g.k.Body[r]
+		switch in.Op {
+		case kernel.OpDiv, kernel.OpSqrt:
+			n += 5
+		default:
+			n++
+		}
+		if in.Op != kernel.OpReduce {
+			in.Operands(visit)
+		}
+	}
+	visit(r)
+	return n
+}
+
+// rowBuffer returns the place of a saved value for a copy. Buffers are rounded up
+// to whole vectors, so no access is masked.
+func (g *gen) rowBuffer(s step) asm.Mem {
+	size := laneSize(g.k.Body[s.ref].Type)
+	p, ok := g.ptr[-1-int(s.ref)]
+	if !ok {
+		p = rAddr
+		g.a.Load(p, g.saved[s.ref].word)
+	}
+	return asm.Idx(p, rIdx, uint8(size), g.first(s.copy)*int32(size))
+}
