@@ -39,6 +39,9 @@ func init() {
 	over := []AttrSpec{{Name: "axes", Kind: AttrInts, Default: []int64{}}, {Name: "keepdims", Kind: AttrBool, Default: false}}
 	overOne := []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}, {Name: "keepdims", Kind: AttrBool, Default: false}}
 	along := overOne[:1:1]
+	// Errors of sums are in units of the last place of the sum of magnitudes: 64
+	// roundings in a row of a chunk of columns, and those of the tree above.
+	tree := Tolerance{F32: 40, F64: 40}
 	samples := []Sample{
 		{Shapes: []Shape{{3, 5}}, Attrs: A("axes", []int{1})},
 		{Shapes: []Shape{{5, 20}}, Attrs: A("axes", []int{0}, "keepdims", true)},
@@ -49,7 +52,7 @@ func init() {
 		&Row{Name: "sum", Number: 70, Version: 1, Access: Reduce, Compute: FromResult,
 			Doc:      "y = the sum of x over axes (all if none are named), on the fixed tree; of nothing 0; integers give 64 bits.",
 			Operands: oneOperand(AnyType, AnyValue), Attrs: over, Infer: inferReduce(SumDType, true),
-			Body: Body{Any: "reduce_sum(x)"}, Samples: samples, Tol: Tolerance{F32: 4, F64: 4},
+			Body: Body{Any: "reduce_sum(x)"}, Samples: samples, Tol: tree,
 			GradFunc: func(g *GradContext) []Value {
 				axes, _ := g.reduceAxes()
 				return []Value{g.expandLike(g.DOut[0], axes)}
@@ -57,7 +60,7 @@ func init() {
 		&Row{Name: "mean", Number: 71, Version: 1, Access: Reduce, Compute: FromResult,
 			Doc:      "y = the sum of x over axes divided by their number of elements; of nothing NaN; integers give f64.",
 			Operands: oneOperand(AnyType, AnyValue), Attrs: over, Infer: inferReduce(MeanDType, true),
-			Body: Body{Any: "reduce_sum(x) / count()"}, Samples: samples, Tol: Tolerance{F32: 4, F64: 4},
+			Body: Body{Any: "reduce_sum(x) / count()"}, Samples: samples, Tol: tree,
 			GradFunc: func(g *GradContext) []Value {
 				axes, n := g.reduceAxes()
 				d := g.Do("div", []Value{g.DOut[0], g.Scalar(float64(n), g.Type(g.DOut[0]).DType)})
@@ -67,7 +70,7 @@ func init() {
 			Doc: "y = the squared deviations of x from their mean over axes, summed, over the number of elements less correction; " +
 				"NaN if that is not above 0.",
 			Operands: oneOperand(FloatClass, AnyValue), Attrs: append(over[:2:2], AttrSpec{Name: "correction", Kind: AttrInt, Default: 0}),
-			Infer: inferReduce(MeanDType, true), Samples: samples, Tol: Tolerance{F32: 8, F64: 8},
+			Infer: inferReduce(MeanDType, true), Samples: samples, Tol: tree,
 			Body: Body{Any: "n = count() - num(correction)\ny = select(n > 0, reduce_m2(x) / n, nan)"},
 			GradFunc: func(g *GradContext) []Value {
 				axes, n := g.reduceAxes()
