@@ -24,61 +24,78 @@ type functions struct {
 	graphInstantiate, graphLaunch, graphDestroy, graphExecDestroy   uintptr
 }
 
-// symbol pairs an entry point's exported name with the place that keeps it.
+// symbol pairs an entry point's exported name with the place that keeps it. A
+// later version of the same signature serves where the name is gone.
 type symbol struct {
-	name string
-	at   *uintptr
+	name  string
+	at    *uintptr
+	later string
+}
+
+// find sets every entry point by asking the library for its address.
+func (f *functions) find(lookup func(name string) (uintptr, error)) error {
+	for _, s := range f.symbols() {
+		p, err := lookup(s.name)
+		if err != nil && s.later != "" {
+			p, err = lookup(s.later)
+		}
+		if err != nil {
+			return &Unavailable{Library: library, Reason: "it lacks " + s.name + ": " + err.Error()}
+		}
+		*s.at = p
+	}
+	return nil
 }
 
 func (f *functions) symbols() []symbol {
 	return []symbol{
-		{"cuInit", &f.init},
-		{"cuDriverGetVersion", &f.driverGetVersion},
-		{"cuGetErrorName", &f.getErrorName},
-		{"cuGetErrorString", &f.getErrorString},
-		{"cuDeviceGetCount", &f.deviceGetCount},
-		{"cuDeviceGet", &f.deviceGet},
-		{"cuDeviceGetName", &f.deviceGetName},
-		{"cuDeviceGetAttribute", &f.deviceGetAttribute},
-		{"cuDeviceTotalMem_v2", &f.deviceTotalMem},
-		{"cuDevicePrimaryCtxRetain", &f.primaryCtxRetain},
-		{"cuDevicePrimaryCtxRelease_v2", &f.primaryCtxRelease},
-		{"cuCtxSetCurrent", &f.ctxSetCurrent},
-		{"cuCtxSynchronize", &f.ctxSynchronize},
-		{"cuMemGetInfo_v2", &f.memGetInfo},
-		{"cuModuleLoadDataEx", &f.moduleLoadDataEx},
-		{"cuModuleUnload", &f.moduleUnload},
-		{"cuModuleGetFunction", &f.moduleGetFunction},
-		{"cuFuncGetAttribute", &f.funcGetAttribute},
-		{"cuFuncSetAttribute", &f.funcSetAttribute},
-		{"cuLaunchKernel", &f.launchKernel},
-		{"cuMemAlloc_v2", &f.memAlloc},
-		{"cuMemFree_v2", &f.memFree},
-		{"cuMemAllocHost_v2", &f.memAllocHost},
-		{"cuMemFreeHost", &f.memFreeHost},
-		{"cuMemcpyHtoD_v2", &f.memcpyHtoD},
-		{"cuMemcpyDtoH_v2", &f.memcpyDtoH},
-		{"cuMemcpyDtoD_v2", &f.memcpyDtoD},
-		{"cuMemcpyHtoDAsync_v2", &f.memcpyHtoDAsync},
-		{"cuMemcpyDtoHAsync_v2", &f.memcpyDtoHAsync},
-		{"cuMemcpyDtoDAsync_v2", &f.memcpyDtoDAsync},
-		{"cuMemsetD8Async", &f.memsetD8Async},
-		{"cuMemsetD32Async", &f.memsetD32Async},
-		{"cuStreamCreate", &f.streamCreate},
-		{"cuStreamDestroy_v2", &f.streamDestroy},
-		{"cuStreamSynchronize", &f.streamSynchronize},
-		{"cuStreamWaitEvent", &f.streamWaitEvent},
-		{"cuEventCreate", &f.eventCreate},
-		{"cuEventDestroy_v2", &f.eventDestroy},
-		{"cuEventRecord", &f.eventRecord},
-		{"cuEventSynchronize", &f.eventSynchronize},
-		{"cuEventElapsedTime", &f.eventElapsedTime},
-		{"cuOccupancyMaxActiveBlocksPerMultiprocessor", &f.occupancyMaxActiveBlocks},
-		{"cuStreamBeginCapture_v2", &f.streamBeginCapture},
-		{"cuStreamEndCapture", &f.streamEndCapture},
-		{"cuGraphInstantiateWithFlags", &f.graphInstantiate},
-		{"cuGraphLaunch", &f.graphLaunch},
-		{"cuGraphDestroy", &f.graphDestroy},
-		{"cuGraphExecDestroy", &f.graphExecDestroy},
+		{"cuInit", &f.init, ""},
+		{"cuDriverGetVersion", &f.driverGetVersion, ""},
+		{"cuGetErrorName", &f.getErrorName, ""},
+		{"cuGetErrorString", &f.getErrorString, ""},
+		{"cuDeviceGetCount", &f.deviceGetCount, ""},
+		{"cuDeviceGet", &f.deviceGet, ""},
+		{"cuDeviceGetName", &f.deviceGetName, ""},
+		{"cuDeviceGetAttribute", &f.deviceGetAttribute, ""},
+		{"cuDeviceTotalMem_v2", &f.deviceTotalMem, ""},
+		{"cuDevicePrimaryCtxRetain", &f.primaryCtxRetain, ""},
+		{"cuDevicePrimaryCtxRelease_v2", &f.primaryCtxRelease, ""},
+		{"cuCtxSetCurrent", &f.ctxSetCurrent, ""},
+		{"cuCtxSynchronize", &f.ctxSynchronize, ""},
+		{"cuMemGetInfo_v2", &f.memGetInfo, ""},
+		{"cuModuleLoadDataEx", &f.moduleLoadDataEx, ""},
+		{"cuModuleUnload", &f.moduleUnload, ""},
+		{"cuModuleGetFunction", &f.moduleGetFunction, ""},
+		{"cuFuncGetAttribute", &f.funcGetAttribute, ""},
+		{"cuFuncSetAttribute", &f.funcSetAttribute, ""},
+		{"cuLaunchKernel", &f.launchKernel, ""},
+		{"cuMemAlloc_v2", &f.memAlloc, ""},
+		{"cuMemFree_v2", &f.memFree, ""},
+		{"cuMemAllocHost_v2", &f.memAllocHost, ""},
+		{"cuMemFreeHost", &f.memFreeHost, ""},
+		{"cuMemcpyHtoD_v2", &f.memcpyHtoD, ""},
+		{"cuMemcpyDtoH_v2", &f.memcpyDtoH, ""},
+		{"cuMemcpyDtoD_v2", &f.memcpyDtoD, ""},
+		{"cuMemcpyHtoDAsync_v2", &f.memcpyHtoDAsync, ""},
+		{"cuMemcpyDtoHAsync_v2", &f.memcpyDtoHAsync, ""},
+		{"cuMemcpyDtoDAsync_v2", &f.memcpyDtoDAsync, ""},
+		{"cuMemsetD8Async", &f.memsetD8Async, ""},
+		{"cuMemsetD32Async", &f.memsetD32Async, ""},
+		{"cuStreamCreate", &f.streamCreate, ""},
+		{"cuStreamDestroy_v2", &f.streamDestroy, ""},
+		{"cuStreamSynchronize", &f.streamSynchronize, ""},
+		{"cuStreamWaitEvent", &f.streamWaitEvent, ""},
+		{"cuEventCreate", &f.eventCreate, ""},
+		{"cuEventDestroy_v2", &f.eventDestroy, ""},
+		{"cuEventRecord", &f.eventRecord, ""},
+		{"cuEventSynchronize", &f.eventSynchronize, ""},
+		{"cuEventElapsedTime", &f.eventElapsedTime, "cuEventElapsedTime_v2"},
+		{"cuOccupancyMaxActiveBlocksPerMultiprocessor", &f.occupancyMaxActiveBlocks, ""},
+		{"cuStreamBeginCapture_v2", &f.streamBeginCapture, ""},
+		{"cuStreamEndCapture", &f.streamEndCapture, ""},
+		{"cuGraphInstantiateWithFlags", &f.graphInstantiate, ""},
+		{"cuGraphLaunch", &f.graphLaunch, ""},
+		{"cuGraphDestroy", &f.graphDestroy, ""},
+		{"cuGraphExecDestroy", &f.graphExecDestroy, ""},
 	}
 }

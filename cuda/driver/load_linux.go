@@ -17,12 +17,5 @@ func loadLibrary(f *functions) error {
 	if err != nil {
 		return &Unavailable{Library: library, Reason: strings.TrimPrefix(err.Error(), library+": ")}
 	}
-	for _, s := range f.symbols() {
-		p, err := purego.Dlsym(h, s.name)
-		if err != nil {
-			return &Unavailable{Library: library, Reason: "it lacks " + s.name + ": " + err.Error()}
-		}
-		*s.at = p
-	}
-	return nil
+	return f.find(func(name string) (uintptr, error) { return purego.Dlsym(h, name) })
 }

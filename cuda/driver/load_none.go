@@ -4,6 +4,8 @@ package driver
 
 import "runtime"
 
+const library = ""
+
 func loadLibrary(*functions) error {
 	return &Unavailable{Reason: "there is none for " + runtime.GOOS + "/" + runtime.GOARCH}
 }

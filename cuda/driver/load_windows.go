@@ -21,12 +21,5 @@ func loadLibrary(f *functions) error {
 	if err != nil {
 		return &Unavailable{Library: library, Reason: err.Error()}
 	}
-	for _, s := range f.symbols() {
-		p, err := syscall.GetProcAddress(h, s.name)
-		if err != nil {
-			return &Unavailable{Library: library, Reason: "it lacks " + s.name + ": " + err.Error()}
-		}
-		*s.at = p
-	}
-	return nil
+	return f.find(func(name string) (uintptr, error) { return syscall.GetProcAddress(h, name) })
 }

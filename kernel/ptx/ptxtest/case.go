@@ -18,6 +18,7 @@ type Case struct {
 	Launch   *kernel.Launch
 	Buffers  []*Buffer // one per argument
 	Elements int64     // of the iteration space
+	Moved    int64     // bytes that must be read or written at least once
 }
 
 // Buffer is the memory of one argument. Words keeps it aligned.
@@ -28,9 +29,23 @@ type Buffer struct {
 	bytes int
 }
 
-func newBuffer(t ir.DType, elements int64, out bool) *Buffer {
+func newBuffer(t ir.DType, elements int64, out, data bool) *Buffer {
 	n := int(elements) * t.Size()
-	return &Buffer{Type: t, Out: out, words: make([]uint64, (n+7)/8+2), bytes: n}
+	b := &Buffer{Type: t, Out: out, bytes: n}
+	if data {
+		b.words = make([]uint64, (n+7)/8+2)
+	}
+	return b
+}
+
+// Size is the number of bytes.
+func (b *Buffer) Size() int { return b.bytes }
+
+func (b *Buffer) pointer() unsafe.Pointer {
+	if b.words == nil {
+		return nil
+	}
+	return unsafe.Pointer(&b.words[0])
 }
 
 // Bytes is the content.

@@ -2,7 +2,6 @@ package ptxtest
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -24,6 +23,7 @@ type Arg struct {
 // Spec describes a case.
 type Spec struct {
 	Name    string
+	Kernel  string // name of the kernel; equal kernels share one, so that they are compiled once
 	Class   string
 	Axes    string // p and r
 	Extents []int64
@@ -35,14 +35,22 @@ type Spec struct {
 }
 
 // Make builds the case. It panics on a malformed spec: specs are test code.
-func (s Spec) Make() *Case {
+func (s Spec) Make() *Case { return s.build(true) }
+
+// Shape builds the case without memory for its buffers.
+func (s Spec) Shape() *Case { return s.build(false) }
+
+func (s Spec) build(data bool) *Case {
+	if s.Kernel == "" {
+		s.Kernel = s.Name
+	}
 	axes := make([]kernel.AxisKind, len(s.Axes))
 	for i := range s.Axes {
 		if s.Axes[i] == 'r' {
 			axes[i] = kernel.Reduced
 		}
 	}
-	b := kernel.NewBuilder(s.Name, axes)
+	b := kernel.NewBuilder(s.Kernel, axes)
 	c := &Case{Name: s.Name, Class: s.Class, Elements: 1}
 	c.Launch = &kernel.Launch{Extents: s.Extents}
 	for _, n := range s.Extents {
@@ -51,7 +59,7 @@ func (s Spec) Make() *Case {
 	var loads []kernel.Ref
 	names := map[string]kernel.Ref{}
 	for i, a := range s.In {
-		c.bind(b, s, a, kernel.In, uint64(i+1))
+		c.bind(b, s, a, kernel.In, uint64(i+1), data)
 		r := b.Load(len(c.Buffers) - 1)
 		loads = append(loads, r)
 		if s.Raw == nil {
@@ -82,7 +90,7 @@ func (s Spec) Make() *Case {
 		}
 	}
 	for i, a := range s.Out {
-		c.bind(b, s, a, kernel.Out, 0)
+		c.bind(b, s, a, kernel.Out, 0, data)
 		b.Store(len(c.Buffers)-1, b.Convert(results[i], a.Type))
 	}
 	c.Kernel = b.K
@@ -96,7 +104,7 @@ func (s Spec) Make() *Case {
 }
 
 // bind declares an argument and gives it memory.
-func (c *Case) bind(b *kernel.Builder, s Spec, a Arg, dir kernel.Direction, seed uint64) {
+func (c *Case) bind(b *kernel.Builder, s Spec, a Arg, dir kernel.Direction, seed uint64, data bool) {
 	order := a.Order
 	if order == nil {
 		for i := range a.Axes {
@@ -128,13 +136,14 @@ func (c *Case) bind(b *kernel.Builder, s Spec, a Arg, dir kernel.Direction, seed
 			strides[axis] = -strides[axis]
 		}
 	}
-	buf := newBuffer(a.Type, a.Offset+next, dir == kernel.Out)
-	if dir == kernel.In {
+	buf := newBuffer(a.Type, a.Offset+next, dir == kernel.Out, data)
+	if dir == kernel.In && data {
 		buf.fill(a.Fill, seed)
 	}
 	c.Buffers = append(c.Buffers, buf)
+	c.Moved += int64(a.Type.Size()) * (next - a.Pad)
 	b.AddArg(kernel.Arg{Type: a.Type, Dir: dir, Access: access})
 	c.Launch.Args = append(c.Launch.Args, kernel.Operand{
-		Base: unsafe.Pointer(&buf.words[0]), Size: int64(buf.bytes), Offset: first, Strides: strides,
+		Base: buf.pointer(), Size: int64(buf.bytes), Offset: first, Strides: strides,
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
+func kernelName(what string, t kernel.Tree) string { return what + " " + t.String() }
+
 // softmaxText is a softmax over a stand-in for exp, so that the shape of the
 // kernel does not depend on which rows the op table has.
 const softmaxText = `m = reduce_max(x)
@@ -14,6 +16,23 @@ d = x - m
 e = 1 / (1 + d * d)
 s = reduce_sum(e)
 y = e / s`
+
+// trueSoftmax is the softmax of the op table, where exp is in it.
+const trueSoftmax = `m = reduce_max(x)
+e = exp(x - m)
+s = reduce_sum(e)
+y = e / s`
+
+// Softmax is the text of a softmax with exp if the op table has it.
+func Softmax() string {
+	if ir.Lookup("exp") != nil {
+		return trueSoftmax
+	}
+	return softmaxText
+}
+
+// LayerNorm is the text of a layer norm of x with scale g and shift b.
+func LayerNorm() string { return layerNormText }
 
 // layerNormText normalises with scale and shift.
 const layerNormText = `n = count()
@@ -42,10 +61,10 @@ func LastAxis(rows, n int64, tree kernel.Tree) []Spec {
 		return out
 	}
 	return []Spec{{
-		Name: name("sum", ir.F32), Class: class, Axes: "pr", Extents: []int64{rows, n}, Compute: ir.F32, Tree: tree,
+		Name: name("sum", ir.F32), Kernel: kernelName("row sum f32", tree), Class: class, Axes: "pr", Extents: []int64{rows, n}, Compute: ir.F32, Tree: tree,
 		In: x(ir.F32, Normal), Out: y(ir.F32, "y", "z"), Text: reduceAll,
 	}, {
-		Name: name("softmax", ir.F32), Class: "row program", Axes: "pr", Extents: []int64{rows, n}, Compute: ir.F32, Tree: tree,
+		Name: name("softmax", ir.F32), Kernel: kernelName("row softmax f32", tree), Class: "row program", Axes: "pr", Extents: []int64{rows, n}, Compute: ir.F32, Tree: tree,
 		In: x(ir.F32, Normal), Out: []Arg{{Name: "y", Type: ir.F32, Axes: "su"}}, Text: softmaxText,
 	}}
 }
@@ -55,7 +74,7 @@ func LastAxisTypes(rows, n int64, tree kernel.Tree) []Spec {
 	var out []Spec
 	add := func(what string, t ir.DType, f Fill, text string, o ir.DType) {
 		out = append(out, Spec{
-			Name: fmt.Sprintf("%s %s %dx%d %s", what, t, rows, n, tree), Class: "last axis", Axes: "pr", Extents: []int64{rows, n},
+			Name: fmt.Sprintf("%s %s %dx%d %s", what, t, rows, n, tree), Kernel: kernelName("row "+what+" "+t.String(), tree), Class: "last axis", Axes: "pr", Extents: []int64{rows, n},
 			Compute: t.Compute(), Tree: tree, In: []Arg{{Name: "x", Type: t, Axes: "su", Fill: f}},
 			Out: []Arg{{Name: "y", Type: o, Axes: "ub"}}, Text: text,
 		})
@@ -81,13 +100,13 @@ func LastAxisTypes(rows, n int64, tree kernel.Tree) []Spec {
 	}
 	for _, k := range []kernel.ReduceKind{kernel.Max, kernel.Min} {
 		out = append(out, Spec{
-			Name: fmt.Sprintf("%s bool %dx%d", k, rows, n), Class: "last axis", Axes: "pr", Extents: []int64{rows, n},
+			Name: fmt.Sprintf("%s bool %dx%d", k, rows, n), Kernel: kernelName("row bool "+k.String(), tree), Class: "last axis", Axes: "pr", Extents: []int64{rows, n},
 			In: []Arg{{Type: ir.Bool, Axes: "su"}}, Out: []Arg{{Type: ir.Bool, Axes: "ub"}}, Raw: any(k),
 		})
 	}
 	for _, t := range []ir.DType{ir.F32, ir.BF16, ir.F64} {
 		out = append(out, Spec{
-			Name: fmt.Sprintf("layer norm %s %dx%d %s", t, rows, n, tree), Class: "row program", Axes: "pr", Extents: []int64{rows, n},
+			Name: fmt.Sprintf("layer norm %s %dx%d %s", t, rows, n, tree), Kernel: kernelName("row layer norm "+t.String(), tree), Class: "row program", Axes: "pr", Extents: []int64{rows, n},
 			Compute: t.Compute(), Tree: tree,
 			In:  []Arg{{Name: "x", Type: t, Axes: "su", Fill: Normal}, {Name: "g", Type: t, Axes: "bu", Fill: Normal}, {Name: "b", Type: t, Axes: "bu", Fill: Normal}},
 			Out: []Arg{{Name: "y", Type: t, Axes: "su"}}, Text: layerNormText,
@@ -96,7 +115,7 @@ func LastAxisTypes(rows, n int64, tree kernel.Tree) []Spec {
 	return out
 }
 
-// Layouts of reductions: several reduced axes, strides, middle axes.
+// ReduceLayouts reduces several axes, strided ones, and all there are.
 func ReduceLayouts(n int64) []Spec {
 	tree := kernel.StripedTree
 	return []Spec{{
@@ -132,10 +151,10 @@ func FirstAxis(n, cols int64, tree kernel.Tree) []Spec {
 	name := func(what string) string { return fmt.Sprintf("%s f32 %dx%d %s", what, n, cols, tree) }
 	x := []Arg{{Name: "x", Type: ir.F32, Axes: "su", Fill: Normal}}
 	return []Spec{{
-		Name: name("sum"), Class: "first axis", Axes: "rp", Extents: []int64{n, cols}, Compute: ir.F32, Tree: tree,
+		Name: name("sum"), Kernel: kernelName("column sum f32", tree), Class: "first axis", Axes: "rp", Extents: []int64{n, cols}, Compute: ir.F32, Tree: tree,
 		In: x, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "bu"}, {Name: "z", Type: ir.F32, Axes: "bu"}}, Text: reduceAll,
 	}, {
-		Name: name("softmax"), Class: "column program", Axes: "rp", Extents: []int64{n, cols}, Compute: ir.F32, Tree: tree,
+		Name: name("softmax"), Kernel: kernelName("column softmax f32", tree), Class: "column program", Axes: "rp", Extents: []int64{n, cols}, Compute: ir.F32, Tree: tree,
 		In: x, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "su"}}, Text: softmaxText,
 	}}
 }
@@ -145,7 +164,7 @@ func FirstAxisTypes(n, cols int64, tree kernel.Tree) []Spec {
 	var out []Spec
 	add := func(what string, t ir.DType, f Fill, text string, o ir.DType) {
 		out = append(out, Spec{
-			Name: fmt.Sprintf("%s %s %dx%d %s", what, t, n, cols, tree), Class: "first axis", Axes: "rp", Extents: []int64{n, cols},
+			Name: fmt.Sprintf("%s %s %dx%d %s", what, t, n, cols, tree), Kernel: kernelName("column "+what+" "+t.String(), tree), Class: "first axis", Axes: "rp", Extents: []int64{n, cols},
 			Compute: t.Compute(), Tree: tree, In: []Arg{{Name: "x", Type: t, Axes: "su", Fill: f}},
 			Out: []Arg{{Name: "y", Type: o, Axes: "bu"}}, Text: text,
 		})
