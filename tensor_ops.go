@@ -171,3 +171,13 @@ func (t *Tensor) Cos() *Tensor { return apply1("cos", []*Tensor{t}) }
 // Sigmoid: y = 1 / (1 + e to the power -x). x is t.
 // It takes floats.
 func (t *Tensor) Sigmoid() *Tensor { return apply1("sigmoid", []*Tensor{t}) }
+
+// Atan: y = the arc tangent of x, in radians. x is t.
+// It takes floats.
+func (t *Tensor) Atan() *Tensor { return apply1("atan", []*Tensor{t}) }
+
+// Pow: y = x to the power z; 1 if z is 0 or x is 1, NaN for negative x unless z is integral. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) Pow(other any) *Tensor {
+	return apply1("pow", []*Tensor{t, t.operand(other)})
+}

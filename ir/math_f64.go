@@ -1,7 +1,13 @@
 package ir
 
-// Scalar programs of the mathematical functions in f64.
+// The scalar programs of the mathematical functions in f64: those in f32 with
+// longer polynomials, the integer in the low bits made by adding 1.5·2^52. Errors
+// are the greatest found against 113-bit references on special values and some
+// millions of arguments, spread over all exponents and over the critical ranges.
+// Integers of 64 bits are never converted by value: (e | bits(2^52)) as a float,
+// minus 2^52, is e.
 
+// expF64: degree 11 (2^-57.9). 0.85 ulp.
 const expF64 = `
 c = select(x > 710, 710, x)
 c = select(c < -746, -746, c)
@@ -26,6 +32,7 @@ b = (k << 52) - a
 y = p * float(a) * float(b)
 `
 
+// exp2F64: degree 11 (2^-57.8). 0.79 ulp.
 const exp2F64 = `
 c = select(x > 1024, 1024, x)
 c = select(c < -1076, -1076, c)
@@ -48,6 +55,7 @@ b = (k << 52) - a
 y = p * float(a) * float(b)
 `
 
+// expm1F64: q of degree 11 (2^-59.2). 1.12 ulp.
 const expm1F64 = `
 c = select(x > 710, 710, x)
 c = select(c < -38, -38, c)
@@ -78,6 +86,7 @@ y = (fma(p, float(a), w) + u) * float(b)
 y = select(x == 0, x, y)
 `
 
+// logF64: P of degree 18 (2^-56.7), ln 2 in two parts. 0.87 ulp.
 const logF64 = `
 s = x < 0x1p-1022
 v = ubits(select(s, x * 0x1p54, x)) + 0xaaaaaaaaaaaaa
@@ -108,6 +117,7 @@ p = select(x > 0, p, select(x == 0, -inf, nan))
 y = select(x < inf, p, x)
 `
 
+// log2F64: Q of degree 20 (2^-56.8). 0.95 ulp.
 const log2F64 = `
 s = x < 0x1p-1022
 v = ubits(select(s, x * 0x1p54, x)) + 0x95f619980c433
@@ -139,6 +149,7 @@ p = select(x > 0, p, select(x == 0, -inf, nan))
 y = select(x < inf, p, x)
 `
 
+// log1pF64: P of degree 18 (2^-56.6), ln 2 in two parts. 0.88 ulp.
 const log1pF64 = `
 e = (0x3ff8000000000000 - ubits(x + 1)) & 0xfff0000000000000
 f = float(ubits(x) + e) - fma(float(0x4010000000000000 + e), -0.25, 1)
@@ -168,6 +179,7 @@ p = select(x > -1, p, select(x == -1, -inf, nan))
 y = select(x < inf, p, x)
 `
 
+// tanhF64: P of degree 13 below 0.9 (2^-56.6). 0.96 ulp.
 const tanhF64 = `
 a = abs(x)
 c = select(a > 20, 20, a)
@@ -205,6 +217,39 @@ l = fma(q * w, x, x)
 y = float(bits(select(a < 0.9, l, b)) | (bits(x) & -0x8000000000000000))
 `
 
+// sigmoidF64: 0.90 ulp.
+const sigmoidF64 = `
+c = select(x > 746, 746, x)
+c = select(c < -746, -746, c)
+t = fma(c, -0x1.71547652b82fep0, 0x1.80000000007fep52)
+n = t - 0x1.80000000007fep52
+r = fma(n, -0x1.62e42fefa39efp-1, -c)
+r = fma(n, -0x1.abc9e3b39803fp-56, r)
+q = fma(0x1.ad9f08eed2e2dp-26, r, 0x1.28ad4b15a9f0bp-22)
+q = fma(q, r, 0x1.71df0cb2cb472p-19)
+q = fma(q, r, 0x1.a0199a22c8716p-16)
+q = fma(q, r, 0x1.a01a01385635bp-13)
+q = fma(q, r, 0x1.6c16c18431496p-10)
+q = fma(q, r, 0x1.1111111124533p-7)
+q = fma(q, r, 0x1.55555555507bbp-5)
+q = fma(q, r, 0x1.555555555550dp-3)
+q = fma(q, r, 0x1.000000000000ap-1)
+p = fma(q, r * r, r)
+k = bits(t)
+a = (k << 51) & -0x10000000000000
+b = (k << 52) - a
+i = float(0x7fe0000000000000 - b)
+u = float(a) + i
+w = (float(a) - u) + i
+d = fma(p, float(a), u)
+l = fma(p, float(a), (u - d) + w)
+v = 1 / d
+m = -v
+e = fma(m, l, fma(m, d, 1))
+y = fma(v, e, v) * i
+`
+
+// erfF64: P of degree 11 below 1 (2^-56.0), G of degree 20 on [1, 6] (2^-66). 1.05 ulp.
 const erfF64 = `
 a = abs(x)
 c = select(a > 6, 6, a)
@@ -259,7 +304,11 @@ b = float(bits(b) | (bits(x) & -0x8000000000000000))
 y = select(a < 1, l, b)
 `
 
-const sinF64 = `
+// sinCosF64 reduces x like sinCosF32. Above 2^30 the five 53-bit pieces of 1/2π that
+// matter are picked from 23 by five rounds of selects, each of which divides x by a
+// power of 2^53; products are exact as p + e by fma; the sums are taken in two levels,
+// multiples of 2^-52 and of 2^-101, exact where they cancel, and a rest.
+const sinCosF64 = `
 big = abs(x) > 0x1p30
 t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52)
 n = t - 0x1.8p52
@@ -380,168 +429,21 @@ b = fma(b, s, -0x1.6c16c16c15009p-10)
 b = fma(b, s, 0x1.555555555554bp-5)
 c = fma(s, -0.5, 1)
 b = c + fma(s * s, b, fma(h, l, fma(s, -0.5, 1 - c)))
-k = bits(t)
+`
+
+// sinF64: 0.83 ulp, at all magnitudes.
+const sinF64 = sinCosF64 + `k = bits(t)
 y = select((k & 1) == 0, a, b)
 y = float(bits(y) ^ ((k & 2) << 62))
 `
 
-const cosF64 = `
-big = abs(x) > 0x1p30
-t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52)
-n = t - 0x1.8p52
-g = fma(n, -0x1.921fb54442d18p0, x)
-h = g - n * 0x1.1a62633145c06p-54
-l = fma(n, 0x1.c1cd129024e09p-107, fma(n, 0x1.1a62633145c06p-54, h - g))
-rare(big) {
-d = x
-m = abs(d) >= 0x1p900
-d = select(m, d * 0x1p-848, d)
-f0 = select(m, 0x1.3f6793e584dbap-1, 0x1.45f306dc9c88p-3)
-f1 = select(m, 0x1.e8c7ecd3cbfd4p-2, 0x1.529fc2757d1f5p-1)
-f2 = select(m, 0x1.6ba93dd63f5fp-3, 0x1.a6ee06db14accp-3)
-f3 = select(m, 0x1.7c5ecf41ce7dep-1, 0x1.3c439041fe514p-3)
-f4 = select(m, 0x1.4a525d4d7f6bcp-3, 0x1.1d5ef5de2b0dbp-1)
-f5 = select(m, 0x1.b11f8d5d0856p-1, 0x1.246e3a424dd2ep-1)
-f6 = select(m, 0x1.98237e3db5d5cp-3, 0x1.924bba82746p-10)
-m = abs(d) >= 0x1p476
-d = select(m, d * 0x1p-424, d)
-g0 = select(m, 0x1.29a73ee88235ep-2, f0)
-g1 = select(m, 0x1.52ebb4484e99cp-1, f1)
-g2 = select(m, 0x1.c09ad17df904ep-2, f2)
-g3 = select(m, 0x1.91d639835339cp-3, f3)
-g4 = select(m, 0x1.a4e422fc5defcp-1, f4)
-g5 = select(m, 0x1.283b1ff897ffdp-1, f5)
-g6 = select(m, 0x1.c0b301fde5e23p-1, f6)
-g7 = select(m, 0x1.6b414da3eda68p-4, 0x1.21cfe1deb1cbp-3)
-g8 = select(m, 0x1.3f6793e584dbap-1, 0x1.29a73ee88235ep-2)
-g9 = select(m, 0x1.e8c7ecd3cbfd4p-2, 0x1.52ebb4484e99cp-1)
-g10 = select(m, 0x1.6ba93dd63f5fp-3, 0x1.c09ad17df904ep-2)
-g11 = select(m, 0x1.7c5ecf41ce7dep-1, 0x1.91d639835339cp-3)
-m = abs(d) >= 0x1p264
-d = select(m, d * 0x1p-212, d)
-h0 = select(m, g4, g0)
-h1 = select(m, g5, g1)
-h2 = select(m, g6, g2)
-h3 = select(m, g7, g3)
-h4 = select(m, g8, g4)
-h5 = select(m, g9, g5)
-h6 = select(m, g10, g6)
-h7 = select(m, g11, g7)
-m = abs(d) >= 0x1p158
-d = select(m, d * 0x1p-106, d)
-i0 = select(m, h2, h0)
-i1 = select(m, h3, h1)
-i2 = select(m, h4, h2)
-i3 = select(m, h5, h3)
-i4 = select(m, h6, h4)
-i5 = select(m, h7, h5)
-m = abs(d) >= 0x1p105
-d = select(m, d * 0x1p-53, d)
-j0 = select(m, i1, i0)
-j1 = select(m, i2, i1)
-j2 = select(m, i3, i2)
-j3 = select(m, i4, i3)
-j4 = select(m, i5, i4)
-p0 = d * j0
-e0 = fma(d, j0, -p0)
-d = d * 0x1p-53
-p1 = d * j1
-e1 = fma(d, j1, -p1)
-d = d * 0x1p-53
-p2 = d * j2
-e2 = fma(d, j2, -p2)
-d = d * 0x1p-53
-p3 = d * j3
-e3 = fma(d, j3, -p3)
-d = d * 0x1p-53
-p4 = d * j4
-p0 = p0 - rint(p0)
-e0 = e0 - rint(e0)
-p1 = p1 - rint(p1)
-q = rint((p0 + e0 + p1 + e1 + p2) * 4)
-p0 = fma(q, -0.25, p0)
-me0 = (e0 + 0x1.8p0) - 0x1.8p0
-e0 = e0 - me0
-mp1 = (p1 + 0x1.8p0) - 0x1.8p0
-p1 = p1 - mp1
-me1 = (e1 + 0x1.8p0) - 0x1.8p0
-e1 = e1 - me1
-mp2 = (p2 + 0x1.8p0) - 0x1.8p0
-p2 = p2 - mp2
-hi = p0 + me0 + mp1 + me1 + mp2
-me0 = (e0 + 0x1.8p-49) - 0x1.8p-49
-e0 = e0 - me0
-mp1 = (p1 + 0x1.8p-49) - 0x1.8p-49
-p1 = p1 - mp1
-me1 = (e1 + 0x1.8p-49) - 0x1.8p-49
-e1 = e1 - me1
-mp2 = (p2 + 0x1.8p-49) - 0x1.8p-49
-p2 = p2 - mp2
-me2 = (e2 + 0x1.8p-49) - 0x1.8p-49
-e2 = e2 - me2
-mp3 = (p3 + 0x1.8p-49) - 0x1.8p-49
-p3 = p3 - mp3
-lo = me0 + mp1 + me1 + mp2 + me2 + mp3
-lo2 = e0 + p1 + e1 + p2 + e2 + p3 + e3 + p4
-s = hi + lo
-lo = ((hi - s) + lo) + lo2
-bh = s * 0x1.921fb54442d18p2
-bl = -fma(lo, 0x1.921fb54442d18p2, fma(s, 0x1.1a62633145c07p-52, fma(s, 0x1.921fb54442d18p2, -bh)))
-bt = q + 0x1.8p52
-}
-t = select(big, bt, t)
-h = select(big, bh, h)
-l = select(big, bl, l)
-s = h * h
-a = fma(-0x1.5d8b7203153dap-33, s, 0x1.ae5e4bd05b199p-26)
-a = fma(a, s, -0x1.71de355574838p-19)
-a = fma(a, s, 0x1.a01a019be95bdp-13)
-a = fma(a, s, -0x1.111111110f731p-7)
-a = fma(a, s, 0x1.5555555555548p-3)
-a = h - fma(h * s, a, l)
-b = fma(-0x1.8fa59e6dbd8f2p-37, s, 0x1.1ee9da46c7ce6p-29)
-b = fma(b, s, -0x1.27e4f7efacaa5p-22)
-b = fma(b, s, 0x1.a01a019c8d266p-16)
-b = fma(b, s, -0x1.6c16c16c15009p-10)
-b = fma(b, s, 0x1.555555555554bp-5)
-c = fma(s, -0.5, 1)
-b = c + fma(s * s, b, fma(h, l, fma(s, -0.5, 1 - c)))
-k = bits(t)
+// cosF64: 0.87 ulp, at all magnitudes.
+const cosF64 = sinCosF64 + `k = bits(t)
 y = select((k & 1) == 0, b, a)
 y = float(bits(y) ^ (((k + 1) & 2) << 62))
 `
 
-const sigmoidF64 = `
-c = select(x > 746, 746, x)
-c = select(c < -746, -746, c)
-t = fma(c, -0x1.71547652b82fep0, 0x1.80000000007fep52)
-n = t - 0x1.80000000007fep52
-r = fma(n, -0x1.62e42fefa39efp-1, -c)
-r = fma(n, -0x1.abc9e3b39803fp-56, r)
-q = fma(0x1.ad9f08eed2e2dp-26, r, 0x1.28ad4b15a9f0bp-22)
-q = fma(q, r, 0x1.71df0cb2cb472p-19)
-q = fma(q, r, 0x1.a0199a22c8716p-16)
-q = fma(q, r, 0x1.a01a01385635bp-13)
-q = fma(q, r, 0x1.6c16c18431496p-10)
-q = fma(q, r, 0x1.1111111124533p-7)
-q = fma(q, r, 0x1.55555555507bbp-5)
-q = fma(q, r, 0x1.555555555550dp-3)
-q = fma(q, r, 0x1.000000000000ap-1)
-p = fma(q, r * r, r)
-k = bits(t)
-a = (k << 51) & -0x10000000000000
-b = (k << 52) - a
-i = float(0x7fe0000000000000 - b)
-u = float(a) + i
-w = (float(a) - u) + i
-d = fma(p, float(a), u)
-l = fma(p, float(a), (u - d) + w)
-v = 1 / d
-m = -v
-e = fma(m, l, fma(m, d, 1))
-y = fma(v, e, v) * i
-`
-
+// atanF64: P of degree 19 (2^-57.6). 1.15 ulp.
 const atanF64 = `
 a = abs(x)
 m = a > 1
@@ -571,6 +473,8 @@ p = select(m, 0x1.921fb54442d18p0, 0) + p
 y = float(bits(p) | (bits(x) & -0x8000000000000000))
 `
 
+// powF64: 2^(z·log2 x), the logarithm in two values. log(1+f) = 2s + s³·(2/3 + s²·Q(s²))
+// with s = f/(2+f), Q of degree 7 (2^-73). 0.90 ulp. The special cases are those of C.
 const powF64 = `
 a = abs(x)
 s = a < 0x1p-1022
