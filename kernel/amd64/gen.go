@@ -43,6 +43,7 @@ type gen struct {
 
 	need  []bool // instructions that contribute to a store
 	saved map[kernel.Ref]rowValue
+	kept  map[kernel.Ref]asm.Mem // row buffers of what M2 reductions read twice
 
 	ptr     map[int]asm.Reg // arguments whose pointer sits in a register
 	running bool            // pointers that do not, are in argCur rather than argPtr
@@ -128,6 +129,11 @@ func (g *gen) shape() {
 		r := k.Reductions[in.Imm]
 		switch r.Kind {
 		case kernel.Sum, kernel.Prod, kernel.Max, kernel.Min, kernel.Dot:
+		case kernel.M2:
+			columns = false
+			if r.Tree.Kind != kernel.Striped || !in.Type.IsFloat() {
+				refuse("deviations along the tree %s", r.Tree)
+			}
 		default:
 			refuse("reduction kind %d", r.Kind)
 		}

@@ -45,6 +45,12 @@ type paramSlot struct {
 	extent bool // an extent instead of a parameter
 }
 
+// array is room for the results of chunks.
+type array struct {
+	word int32 // with its place
+	size int   // bytes per chunk
+}
+
 // program is generated code and what is needed to call it.
 type program struct {
 	k       *kernel.Kernel
@@ -58,11 +64,12 @@ type program struct {
 	unroll  int
 	slots   []paramSlot
 	buffers []int32 // words with the place of each row buffer
-	arrays  []int32 // words with the place of each array of chunk results
+	arrays  []array
 	// vectors of scratch that each chunk needs, when lanes run along a kept axis
 	columns int
 	chunk   int
-	cost    int // instructions per element, roughly
+	longest int64 // row that the code can reduce; 0: no limit
+	cost    int   // instructions per element, roughly
 }
 
 func (g *gen) word(off int32) asm.Mem { return asm.Ptr(asm.DI, off) }

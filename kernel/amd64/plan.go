@@ -259,6 +259,10 @@ func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
 	op := g.combineOp(in)
 	dot := g.k.Reductions[in.Imm].Kind == kernel.Dot
 	acc, ok := g.accs[[2]int{int(s.ref), s.copy}]
+	if _, twice := g.kept[s.ref]; twice {
+		x := g.reg(ops[0])
+		g.a.MR(asm.VMOVUPSST, l, asm.M(g.rowBuffer(s)), x)
+	}
 	if ok {
 		x := g.reg(ops[0])
 		if dot {

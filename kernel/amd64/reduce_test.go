@@ -205,3 +205,26 @@ func TestFullDot(t *testing.T) {
 		agree(t, r, b.K, codes, in, []int64{n}, plainBits)
 	}
 }
+
+// TestDeviations covers M2 over one chunk, several, and more than there are lanes.
+func TestDeviations(t *testing.T) {
+	r := rand.New(rand.NewSource(16))
+	for _, tree := range []kernel.Tree{kernel.StripedTree, {Kind: kernel.Striped, Chunk: 64, Lanes: 16}} {
+		for _, d := range []ir.DType{ir.F32, ir.F64} {
+			b := kernel.NewBuilder("deviations", rowAxes)
+			x := b.Load(b.AddArg(arg(d, kernel.In, rowIn...)))
+			y := b.Op(kernel.OpAdd, d, x, x)
+			m2 := b.Reduce(kernel.M2, tree, y)
+			s := b.Reduce(kernel.Sum, tree, x)
+			other := b.Reduce(kernel.M2, tree, x)
+			b.Store(b.AddArg(arg(d, kernel.Out, rowOut...)), m2)
+			b.Store(b.AddArg(arg(d, kernel.Out, rowOut...)), other)
+			b.Store(b.AddArg(arg(d, kernel.Out, rowIn...)), b.Op(kernel.OpFma, d, x, s, m2))
+			codes, in := prepare(t, b.K, true)
+			for _, n := range append(sizes, 64*16, 64*16+1, 64*17+3, 64*64, 64*64+1, 64*100) {
+				agree(t, r, b.K, codes, in, []int64{2, n}, plainBits)
+				agree(t, r, b.K, codes, in, []int64{2, n}, randomBits)
+			}
+		}
+	}
+}

@@ -30,11 +30,19 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 		key := [2]int{int(r), 0}
 		if _, ok := g.bufs[key]; !ok {
 			g.bufs[key] = asm.Ptr(asm.DI, g.reserve(int32(tree.Lanes*8)))
-			g.p.arrays = append(g.p.arrays, g.reserve(64))
-			g.bufs[[2]int{int(r), 1}] = asm.Ptr(asm.DI, g.p.arrays[len(g.p.arrays)-1])
+			at, size := g.reserve(64), 8
+			if g.deviations(r) {
+				size = momentSize
+				word := g.reserve(64)
+				g.p.buffers = append(g.p.buffers, word)
+				g.kept[r] = asm.Ptr(asm.DI, word)
+				g.p.longest = int64(tree.Chunk) * int64(tree.Chunk)
+			}
+			g.p.arrays = append(g.p.arrays, array{at, size})
+			g.bufs[[2]int{int(r), 1}] = asm.Ptr(asm.DI, at)
 		}
 	}
-	array := func(r kernel.Ref) asm.Mem { return g.bufs[[2]int{int(r), 1}] }
+	place := func(r kernel.Ref) asm.Mem { return g.bufs[[2]int{int(r), 1}] }
 
 	a.Load(rTmp, g.word(wLanes))
 	a.Store(g.word(wLimit), rTmp)
@@ -44,7 +52,12 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 	g.loadPointers(main, false)
 	g.stripes(tree, reduces, unroll, main, func() { g.run(main) }, func() { g.run(rest) }, func() {
 		for _, r := range reduces {
-			g.finishChunk(r, tree, array(r), g.alloc.mem[g.value(r, 0)])
+			slot := g.alloc.mem[g.value(r, 0)]
+			if g.deviations(r) {
+				g.chunkMoments(r, tree, place(r), slot)
+			} else {
+				g.finishChunk(r, tree, place(r), slot)
+			}
 		}
 	})
 
@@ -60,12 +73,16 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 			g.divide(tree.Chunk)
 			a.Store(g.word(wChunks), rTmp)
 		}
+		if g.deviations(r) {
+			g.foldMoments(in, tree, place(r), g.alloc.mem[g.value(r, 0)])
+			continue
+		}
 		again := a.Here()
 		a.Load(rTmp, g.word(wChunks))
 		a.AluImm(asm.CMP, rTmp, 1)
 		a.Jcc(asm.Eq, done)
 		a.Store(g.word(wLimit), rTmp)
-		a.Load(ptrRegs[0], array(r))
+		a.Load(ptrRegs[0], place(r))
 		g.unpin()
 		size := laneSize(in.Type)
 		u := min(4, tree.Lanes/g.n)
@@ -83,7 +100,7 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 			}
 		}
 		g.stripes(tree, []kernel.Ref{r}, u, nil, body(u), body(1), func() {
-			g.finishChunk(r, tree, array(r), g.alloc.mem[g.value(r, 0)])
+			g.finishChunk(r, tree, place(r), g.alloc.mem[g.value(r, 0)])
 		})
 		a.Jmp(again)
 		a.Bind(done)
@@ -134,6 +151,24 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 	a.AluImm(asm.AND, rTmp, int32(-tree.Lanes))
 	a.Alu(asm.ADD, rTmp, rIdx)
 	a.Store(g.word(wStripeEnd), rTmp)
+	g.oneChunk(tree, reduces, u, main, rest)
+	g.begin(nil)
+	for _, r := range accs { // their values are in memory now
+		g.state[r] = free
+	}
+	chunk()
+	for _, r := range accs {
+		g.state[r] = pinned
+	}
+	a.MemAluImm(asm.ADD, g.word(wChunks), 1)
+	a.Load(rIdx, g.word(wChunkEnd))
+	a.AluMem(asm.CMP, rIdx, g.word(wLimit))
+	a.Jcc(asm.Less, chunks)
+}
+
+// oneChunk accumulates the current chunk into the partials in memory.
+func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u int, main, rest func()) {
+	a, accs := g.a, g.accs
 	for group := 0; group < tree.Lanes; group += u * g.n {
 		g.base = group
 		for _, r := range reduces {
@@ -166,22 +201,10 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 	g.accs = map[[2]int]asm.Vec{}
 	g.remainder(wChunkEnd, rest)
 	g.accs = accs
-	g.begin(nil)
-	for _, r := range accs { // their values are in memory now
-		g.state[r] = free
-	}
-	chunk()
-	for _, r := range accs {
-		g.state[r] = pinned
-	}
-	a.MemAluImm(asm.ADD, g.word(wChunks), 1)
-	a.Load(rIdx, g.word(wChunkEnd))
-	a.AluMem(asm.CMP, rIdx, g.word(wLimit))
-	a.Jcc(asm.Less, chunks)
 }
 
 // finishChunk folds the partials by halves, leaves the result in all lanes of
-// the slot, and notes it as the result of the current chunk.
+// the slot, and notes it in the array, if there is one, as the current chunk's.
 func (g *gen) finishChunk(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) {
 	a := g.a
 	in := &g.k.Body[r]
@@ -235,6 +258,10 @@ func (g *gen) finishChunk(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) {
 	}
 	a.RM(pick(in.Type, asm.VBROADCASTSS, asm.VBROADCASTSD), l, x, asm.V(x))
 	a.MR(asm.VMOVUPSST, l, asm.M(slot), x)
+	if array == (asm.Mem{}) {
+		give(x)
+		return
+	}
 	// The array has room for the results only where there is more than one.
 	alone := a.NewLabel()
 	a.MemAluImm(asm.CMP, g.word(wLimit), int32(tree.Chunk))

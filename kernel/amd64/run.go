@@ -14,6 +14,8 @@ type Code struct {
 	*program
 	region *execmem.Region
 	pool   sync.Pool // of *context
+	// interpreter serves the launches that the code does not cover.
+	interpreter func() kernel.Executable
 }
 
 // context is the memory that generated code works in.
@@ -40,6 +42,13 @@ func load(p *program) (*Code, error) {
 	c.pool.New = func() any {
 		return &context{block: aligned(p.ctxSize)}
 	}
+	c.interpreter = sync.OnceValue(func() kernel.Executable {
+		in, err := kernel.NewInterpreter(p.k)
+		if err != nil {
+			panic("amd64: BUG: no interpreter for a compiled kernel: " + err.Error())
+		}
+		return in
+	})
 	runtime.AddCleanup(c, (*execmem.Region).Free, r)
 	return c, nil
 }
@@ -62,6 +71,10 @@ func (x *context) pointer(off int) *uintptr { return (*uintptr)(unsafe.Pointer(&
 
 // Run executes one launch.
 func (c *Code) Run(l *kernel.Launch) {
+	if c.longest > 0 && l.Extents[c.vAxis] > c.longest {
+		c.interpreter().Run(l)
+		return
+	}
 	x := c.pool.Get().(*context)
 	c.params(x, l)
 	extent := func(axis int) int64 {
@@ -189,14 +202,15 @@ func (c *Code) params(x *context, l *kernel.Launch) {
 
 // memory makes room for the results of chunks.
 func (c *Code) memory(x *context, lanes, reduced int64) {
-	need, array, row := 0, 0, 0
+	need, row := 0, 0
+	many := (int(lanes) + c.chunk - 1) / max(c.chunk, 1)
 	switch {
 	case c.columns > 0:
 		need = int((reduced + int64(c.chunk) - 1) / int64(c.chunk) * int64(64*c.columns))
-	case len(c.arrays) > 0 && lanes > int64(c.chunk):
-		// Rounded up, so that whole vectors may be read at the end.
-		array = (int((lanes+int64(c.chunk)-1)/int64(c.chunk))*8 + 127) &^ 63
-		need = array * len(c.arrays)
+	case many > 1:
+		for _, a := range c.arrays {
+			need += a.bytes(many)
+		}
 	}
 	if len(c.buffers) > 0 {
 		row = (int(lanes)*8 + 127) &^ 63
@@ -214,9 +228,15 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	}
 	base += uintptr(row * len(c.buffers))
 	*x.pointer(wScratch) = base
-	for i, w := range c.arrays {
-		*x.pointer(int(w)) = base + uintptr(i*array)
+	if many > 1 {
+		for _, a := range c.arrays {
+			*x.pointer(int(a.word)) = base
+			base += uintptr(a.bytes(many))
+		}
 	}
 }
+
+// bytes rounds up, so that whole vectors may be read at the end.
+func (a array) bytes(chunks int) int { return (chunks*a.size + 127) &^ 63 }
 
 var _ kernel.Executable = (*Code)(nil)

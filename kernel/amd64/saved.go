@@ -20,7 +20,7 @@ const saveCost = 8
 // chooseSaved picks the values to keep: those that a pass shares with an earlier
 // one and hands to an instruction that the earlier one does not run.
 func (g *gen) chooseSaved() {
-	g.saved = map[kernel.Ref]rowValue{}
+	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	if !g.byRows {
 		return
 	}
@@ -82,8 +82,12 @@ func (g *gen) rowBuffer(s step) asm.Mem {
 	size := laneSize(g.k.Body[s.ref].Type)
 	p, ok := g.ptr[-1-int(s.ref)]
 	if !ok {
+		word, ok := g.kept[s.ref]
+		if !ok {
+			word = g.saved[s.ref].word
+		}
 		p = rAddr
-		g.a.Load(p, g.saved[s.ref].word)
+		g.a.Load(p, word)
 	}
 	return asm.Idx(p, rIdx, uint8(size), g.first(s.copy)*int32(size))
 }
