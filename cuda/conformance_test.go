@@ -33,7 +33,7 @@ var smallTree = kernel.Tree{Kind: kernel.Striped, Chunk: 128, Lanes: 32}
 func conformanceSpecs(elements int64) []ptxtest.Spec {
 	out := ptxtest.Elementwise(elements)
 	out = append(out, ptxtest.Rows(elements)...)
-	for _, n := range []int64{1, 2, 3, 5, 31, 32, 33, 127, 128, 129, 1000, 1023, 1024, 1025, 2048, 2049, 4095, 4096, 4097, 8192, 8193, 12000, 16384, 16385, 20000, 50257} {
+	for _, n := range []int64{1, 2, 3, 5, 11, 16, 17, 31, 32, 33, 64, 96, 127, 128, 129, 200, 384, 640, 768, 1000, 1023, 1024, 1025, 2048, 2049, 4095, 4096, 4097, 8192, 8193, 12000, 16384, 16385, 20000, 50257} {
 		out = append(out, ptxtest.LastAxis(33, n, kernel.StripedTree)...)
 	}
 	for _, n := range []int64{1 << 20, 1<<20 + 3, 3<<20 + 1} {
@@ -48,6 +48,8 @@ func conformanceSpecs(elements int64) []ptxtest.Spec {
 	}
 	out = append(out, ptxtest.LastAxisTypes(17, 3000, kernel.StripedTree)...)
 	out = append(out, ptxtest.LastAxisTypes(5, 20001, kernel.StripedTree)...)
+	out = append(out, ptxtest.LastAxisTypes(1000, 11, kernel.StripedTree)...)
+	out = append(out, ptxtest.LastAxisTypes(1000, 40, kernel.StripedTree)...)
 	out = append(out, ptxtest.LastAxisTypes(300, 20000, smallTree)...)
 	for _, n := range []int64{700, 5000, 100000} {
 		out = append(out, ptxtest.ReduceLayouts(n)...)

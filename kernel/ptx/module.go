@@ -139,6 +139,12 @@ func (m *Module) rowEntry(f rowForm) (*Entry, error) {
 	if f.resident {
 		name += "_resident"
 	}
+	if f.limit > 0 {
+		name += fmt.Sprintf("_n%d", f.limit)
+	}
+	if f.solo {
+		name += "_solo"
+	}
 	if f.spill {
 		name += "_spill"
 	}

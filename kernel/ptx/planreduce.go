@@ -29,6 +29,8 @@ const (
 	residentElements = 64
 	streamingWarps   = 16
 	rowsPerBlock     = 4 // where a row takes one warp
+	soloElements     = 16
+	soloRows         = 128 // per block, where a row takes one thread
 )
 
 func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
@@ -46,11 +48,15 @@ func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
 	blocks := z.items
 	c := int64(m.tree.Chunk)
 	switch {
+	case z.group <= soloElements:
+		f.resident, f.solo, f.width = true, true, 1
+		f.warps, f.rows, f.limit = 1, soloRows, nextPower(z.group)
+		blocks = (z.items + soloRows - 1) / soloRows
 	case z.chunks <= residentWarps && c/32 <= residentElements:
 		f.resident = true
 		f.warps = nextPower(z.chunks)
 		if f.warps == 1 {
-			f.rows = rowsPerBlock
+			f.rows, f.limit = rowsPerBlock, shortRow(z.group, 32*f.width, m.tree.Chunk)
 			blocks = (z.items + rowsPerBlock - 1) / rowsPerBlock
 		}
 	case m.single && z.items < 2*m.target.sms() && z.chunks > residentWarps:
@@ -147,6 +153,19 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	p.add(m, e, l, base, z, blocks, 1)
 	return nil
+}
+
+// shortRow is the size of the tiles for a row of n elements: a power of two or
+// three quarters of one, so that few variants serve all lengths; 0 for a chunk.
+func shortRow(n int64, unit, chunk int) int {
+	limit := max(unit, nextPower(n))
+	if q := limit / 4 * 3; int64(q) >= n && q%unit == 0 {
+		limit = q
+	}
+	if limit >= chunk {
+		return 0
+	}
+	return limit
 }
 
 // scratch asks for at least n bytes: steps run one after the other and share.

@@ -20,7 +20,7 @@ func specs() []ptxtest.Spec {
 	var out []ptxtest.Spec
 	out = append(out, ptxtest.Elementwise(600)...)
 	out = append(out, ptxtest.Rows(600)...)
-	for _, n := range []int64{1, 5, 128, 1000, 1024, 1025, 2500, 5000} {
+	for _, n := range []int64{1, 2, 5, 16, 17, 96, 128, 200, 640, 1000, 1024, 1025, 2500, 5000} {
 		out = append(out, ptxtest.LastAxis(3, n, kernel.StripedTree)...)
 	}
 	out = append(out, ptxtest.LastAxis(2, 20000, kernel.StripedTree)...)
@@ -32,6 +32,8 @@ func specs() []ptxtest.Spec {
 	}
 	out = append(out, ptxtest.LastAxisTypes(3, 1500, kernel.StripedTree)...)
 	out = append(out, ptxtest.LastAxisTypes(2, 4000, smallTree)...)
+	out = append(out, ptxtest.LastAxisTypes(150, 11, kernel.StripedTree)...)
+	out = append(out, ptxtest.LastAxisTypes(5, 40, kernel.StripedTree)...)
 	out = append(out, ptxtest.ReduceLayouts(700)...)
 	for _, n := range []int64{1, 7, 64, 65, 300, 1000} {
 		out = append(out, ptxtest.FirstAxis(n, 37, kernel.ColumnsTree)...)

@@ -26,9 +26,38 @@ type rowForm struct {
 	resident bool // at most one chunk per warp, whose values stay in registers
 	spill    bool // chunk results in scratch instead of shared memory
 	part     part
+
+	// A row known to be short needs fewer tiles than a chunk has: limit is how
+	// many elements they hold, 0 for a whole chunk.
+	limit int
+	// A row of very few elements belongs to one thread, a warp to 32 rows.
+	solo bool
 }
 
-func (f rowForm) threads() int { return 32 * f.warps * f.rows }
+// threads is the block size.
+func (f rowForm) threads() int {
+	if f.solo {
+		return f.rows
+	}
+	return 32 * f.warps * f.rows
+}
+
+// lanes is how many threads share a chunk.
+func (f rowForm) lanes() int {
+	if f.solo {
+		return 1
+	}
+	return 32
+}
+
+// tiles is how many tiles of a chunk a lane has.
+func (f rowForm) tiles() int {
+	n := f.tree.Chunk
+	if f.limit > 0 {
+		n = f.limit
+	}
+	return n / (f.lanes() * f.width)
+}
 
 // sharedBytes is the part of shared memory in use: what every device grants
 // without being asked is 48 KB.
@@ -118,6 +147,12 @@ func (e *rowEmitter) begin(done string) {
 		w := e.to(b32, "shr.u32", tid, "5")
 		e.warp = e.to(b32, "mad.lo.u32", block, fmt.Sprint(e.form.warps), w)
 		e.opIf(e.to(pred, "setp.ge.u32", e.warp, e.nchunks), "bra", done)
+	case e.form.solo:
+		e.row = e.to(b32, "mad.lo.u32", block, fmt.Sprint(e.form.rows), tid)
+		e.warp = e.constant(b32, 0)
+		e.lane = e.constant(b32, 0)
+		inRow = e.lane
+		e.opIf(e.to(pred, "setp.ge.u32", e.row, e.slotReg32(slotItems, 0)), "bra", done)
 	case e.form.rows > 1:
 		e.row = e.to(b32, "mad.lo.u32", block, fmt.Sprint(e.form.rows), e.to(b32, "shr.u32", tid, "5"))
 		e.warp = e.constant(b32, 0)
@@ -284,6 +319,11 @@ func (e *rowEmitter) chunkCount(c reg) reg {
 func (e *rowEmitter) foldTiles(r *reduction, tiles []*tile, value func(*tile, int) reg) []reg {
 	width := e.form.width
 	blocks := e.form.tree.Lanes / (32 * width)
+	if e.form.solo {
+		// The partials beyond the last element are identities, so that a fold
+		// of the others alone is equal.
+		blocks = len(tiles)
+	}
 	p := make([][]reg, blocks*width)
 	for i := range p {
 		p[i] = e.identity(r)
@@ -304,6 +344,9 @@ func (e *rowEmitter) foldTiles(r *reduction, tiles []*tile, value func(*tile, in
 			}
 			p[i] = e.combine(r, p[i], st)
 		}
+	}
+	if e.form.solo {
+		return e.foldHalves(r, p)
 	}
 	return e.foldWarp(r, p, width)
 }

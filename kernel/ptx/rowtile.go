@@ -7,8 +7,8 @@ import (
 )
 
 // tiles divides chunk c among the lanes: tile number i of a lane holds the
-// elements i*32*width + lane*width and the width-1 after it, counted from the
-// chunk's first. Tiles that were kept are returned again.
+// elements i*lanes*width + lane*width and the width-1 after it, counted from
+// the chunk's first. Tiles that were kept are returned again.
 func (e *rowEmitter) tiles(c reg, keep *[]*tile) []*tile {
 	if keep != nil && *keep != nil {
 		return *keep
@@ -19,9 +19,9 @@ func (e *rowEmitter) tiles(c reg, keep *[]*tile) []*tile {
 	left32 := e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
 	first := e.to(b64, "add.s64", start, e.to(b64, "cvt.u64.u32", e.laneAt))
 	place := e.placement(first)
-	out := make([]*tile, chunk/(32*width))
+	out := make([]*tile, e.form.tiles())
 	for i := range out {
-		off := i * 32 * width
+		off := i * e.form.lanes() * width
 		at := e.laneAt
 		if off > 0 {
 			at = e.to(b32, "add.u32", e.laneAt, fmt.Sprint(off))

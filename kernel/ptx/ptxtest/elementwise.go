@@ -92,6 +92,7 @@ func Elementwise(n int64) []Spec {
 		})
 	}
 	out = append(out, layouts(n)...)
+	out = append(out, gathers(n)...)
 	return append(out, chains(n)...)
 }
 
@@ -170,6 +171,37 @@ func layouts(n int64) []Spec {
 			},
 		},
 	}
+}
+
+// gathers read at computed places, some of them outside.
+func gathers(n int64) []Spec {
+	const extent = 19
+	index := func(b *kernel.Builder, v kernel.Ref) kernel.Ref {
+		return b.Op(kernel.OpMul, ir.I64, v, b.Const(ir.I64, 2)) // -20 to 20
+	}
+	rows := max(3, n/100)
+	return []Spec{{
+		Name: "gather rows", Class: "gather", Axes: "pp", Extents: []int64{rows, 64},
+		In:  []Arg{{Type: ir.I64, Axes: "sb", Fill: Small}, {Type: ir.F32, Axes: "bu", Fill: Normal, Gathered: extent}},
+		Out: []Arg{{Type: ir.F32, Axes: "su"}},
+		Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			return []kernel.Ref{b.Gather(1, index(b, in[0]))}
+		},
+	}, {
+		Name: "gather elements", Class: "gather", Axes: "p", Extents: []int64{n},
+		In:  []Arg{{Type: ir.I64, Axes: "u", Fill: Small}, {Type: ir.BF16, Axes: "b", Fill: Normal, Gathered: extent}},
+		Out: []Arg{{Type: ir.BF16, Axes: "u"}},
+		Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			return []kernel.Ref{b.Gather(1, index(b, in[0]))}
+		},
+	}, {
+		Name: "gather and sum", Class: "gather", Axes: "pr", Extents: []int64{rows, 300},
+		In:  []Arg{{Type: ir.I64, Axes: "ub", Fill: Small}, {Type: ir.F32, Axes: "bu", Fill: Normal, Gathered: extent}},
+		Out: []Arg{{Type: ir.F32, Axes: "ub"}},
+		Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			return []kernel.Ref{b.Reduce(kernel.Sum, kernel.StripedTree, b.Gather(1, index(b, in[0])))}
+		},
+	}}
 }
 
 // Rows lists a case for every elementwise row of the op table that has a

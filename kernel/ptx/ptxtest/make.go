@@ -18,6 +18,9 @@ type Arg struct {
 	Pad    int64 // elements between the end of one row and the next
 	Offset int64 // elements before the first
 	Fill   Fill
+	// Gathered is the extent of a further, slowest axis that a gather walks; 0
+	// for an argument that is loaded.
+	Gathered int64
 }
 
 // Spec describes a case.
@@ -60,6 +63,10 @@ func (s Spec) build(data bool) *Case {
 	names := map[string]kernel.Ref{}
 	for i, a := range s.In {
 		c.bind(b, s, a, kernel.In, uint64(i+1), data)
+		if a.Gathered > 0 {
+			loads = append(loads, kernel.None)
+			continue
+		}
 		r := b.Load(len(c.Buffers) - 1)
 		loads = append(loads, r)
 		if s.Raw == nil {
@@ -136,14 +143,17 @@ func (c *Case) bind(b *kernel.Builder, s Spec, a Arg, dir kernel.Direction, seed
 			strides[axis] = -strides[axis]
 		}
 	}
+	gatherStride := next
+	next *= max(1, a.Gathered)
 	buf := newBuffer(a.Type, a.Offset+next, dir == kernel.Out, data)
 	if dir == kernel.In && data {
 		buf.fill(a.Fill, seed)
 	}
 	c.Buffers = append(c.Buffers, buf)
 	c.Moved += int64(a.Type.Size()) * (next - a.Pad)
-	b.AddArg(kernel.Arg{Type: a.Type, Dir: dir, Access: access})
+	b.AddArg(kernel.Arg{Type: a.Type, Dir: dir, Access: access, Gather: a.Gathered > 0})
 	c.Launch.Args = append(c.Launch.Args, kernel.Operand{
 		Base: buf.pointer(), Size: int64(buf.bytes), Offset: first, Strides: strides,
+		GatherStride: gatherStride, GatherExtent: a.Gathered,
 	})
 }
