@@ -40,6 +40,11 @@ func (g *gen) instr(s step) {
 	case kernel.OpLoad:
 		g.load(int(in.Imm), s.copy, g.define(g.value(s.ref, s.copy)))
 		return
+	case kernel.OpGather:
+		g.gather(int(in.Imm), s.copy, g.reg(ops[0]), g.own[s.ref])
+		g.release(ops...)
+		g.loadVector(in.Type, g.lane, g.define(g.value(s.ref, s.copy)), false)
+		return
 	case kernel.OpIndex:
 		g.index(int(in.Imm), s.copy, g.define(g.value(s.ref, s.copy)))
 		return
@@ -51,6 +56,12 @@ func (g *gen) instr(s step) {
 		return
 	}
 	dst := g.value(s.ref, s.copy)
+	if g.faulty(in) {
+		g.divide64(in.Op, in.Type, g.reg(ops[0]), g.reg(ops[1]), g.own[s.ref])
+		g.release(ops...)
+		g.a.RM(asm.VMOVUPS, g.length(in.Type), g.define(dst), asm.M(g.lane))
+		return
+	}
 	switch in.Op {
 	case kernel.OpFma:
 		g.fma(in.Type, dst, ops)

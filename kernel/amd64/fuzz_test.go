@@ -84,6 +84,10 @@ func (m *maker) instr() {
 		op([]kernel.Op{kernel.OpAdd, kernel.OpSub, kernel.OpMul}[m.Intn(3)], m.pick(t), m.pick(t))
 	default:
 		if !t.IsFloat() {
+			if m.Intn(4) == 0 {
+				op([]kernel.Op{kernel.OpDiv, kernel.OpRem}[m.Intn(2)], m.pick(t), m.pick(t))
+				return
+			}
 			op([]kernel.Op{kernel.OpAnd, kernel.OpOr, kernel.OpXor, kernel.OpShl, kernel.OpShr}[m.Intn(5)], m.pick(t), m.pick(t))
 			return
 		}
@@ -155,6 +159,8 @@ func randomKernel(r *rand.Rand, seed int64) (*kernel.Kernel, []kernel.AxisKind) 
 			kind := []kernel.ReduceKind{kernel.Sum, kernel.Prod, kernel.Max, kernel.Min}[r.Intn(4)]
 			if t.IsFloat() && tree.Kind != kernel.Striped && r.Intn(3) == 0 {
 				m.add(m.b.Reduce(kernel.Dot, tree, m.pick(t), m.pick(t)))
+			} else if t.IsFloat() && tree.Kind == kernel.Striped && r.Intn(3) == 0 {
+				m.add(m.b.Reduce(kernel.M2, tree, m.pick(t)))
 			} else {
 				m.add(m.b.Reduce(kind, tree, m.pick(t)))
 			}

@@ -50,6 +50,7 @@ type gen struct {
 	base    int             // lanes from CX to the first copy
 	masked  bool
 	lane    asm.Mem // buffer for element-wise copies
+	laneB   asm.Mem // another, for operands
 	maskD   asm.Mem // lane masks of the masked step, AVX2 only
 	maskQ   asm.Mem
 }
@@ -87,12 +88,13 @@ func (g *gen) check() {
 		if in.Op != kernel.OpStore && in.Type.Size() == 8 {
 			lane = 8
 		}
-		switch in.Op {
-		case kernel.OpGather, kernel.OpScan, kernel.OpRem:
+		if in.Op == kernel.OpScan {
 			refuse("instruction %s", in.Op)
-		case kernel.OpDiv:
-			if !in.Type.IsFloat() {
-				refuse("integer division")
+		}
+		if g.faulty(in) {
+			g.p.faults = true
+			if !g.needed()[i] {
+				refuse("an unused instruction that may note a fault")
 			}
 		}
 	}
@@ -101,6 +103,11 @@ func (g *gen) check() {
 	if len(g.k.Args) > 24 {
 		refuse("%d arguments", len(g.k.Args))
 	}
+}
+
+// faulty reports whether an instruction may note a fault.
+func (g *gen) faulty(in *kernel.Instr) bool {
+	return in.Op == kernel.OpGather || (in.Op == kernel.OpDiv || in.Op == kernel.OpRem) && !in.Type.IsFloat()
 }
 
 // anyOrder reports whether every order of combination gives the same bits.
@@ -198,7 +205,7 @@ func (g *gen) varies(axis int) []bool {
 	for i := range g.k.Body {
 		in := &g.k.Body[i]
 		switch in.Op {
-		case kernel.OpLoad, kernel.OpStore:
+		case kernel.OpLoad, kernel.OpStore, kernel.OpGather:
 			v[i] = g.along(int(in.Imm), axis) != kernel.Broadcast
 		case kernel.OpIndex:
 			v[i] = int(in.Imm) == axis
@@ -226,7 +233,7 @@ func (g *gen) classify() {
 			g.class[i] = element
 		case in.Op == kernel.OpReduce && !g.byRows:
 			g.class[i] = vector
-		case levels[i] == kernel.UniformLevel && in.Op != kernel.OpLoad && in.Op != kernel.OpStore:
+		case levels[i] == kernel.UniformLevel && in.Op != kernel.OpLoad && in.Op != kernel.OpStore && in.Op != kernel.OpGather:
 			g.class[i] = uniform
 		case g.byRows || !along[i]:
 			g.class[i] = scalar

@@ -20,21 +20,24 @@ const (
 	wChunks               // chunks done
 	wLeft                 // reduced elements left
 	wCount                // lanes in use in a masked step
+	wFault                // not zero: something in the data was at fault
 	wIndex                // kernel.MaxAxes words: current logical index per axis
 )
 
 const (
 	wArgs   = wIndex + 8*kernel.MaxAxes
-	argSize = 40
+	argSize = 56
 )
 
 // The words of one argument, relative to its place.
 const (
-	argPtr = 8 * iota // where the current row begins
-	argCur            // running pointer over the reduced axis
-	argRow            // bytes from row to row
-	argVec            // bytes along the vector axis
-	argRed            // bytes along the reduced axis, when it is a loop
+	argPtr  = 8 * iota // where the current row begins
+	argCur             // running pointer over the reduced axis
+	argRow             // bytes from row to row
+	argVec             // bytes along the vector axis
+	argRed             // bytes along the reduced axis, when it is a loop
+	argStep            // bytes along the gathered axis
+	argEnd             // extent of the gathered axis
 )
 
 // paramSlot is a vector that the caller fills before a call.
@@ -68,6 +71,7 @@ type program struct {
 	// vectors of scratch that each chunk needs, when lanes run along a kept axis
 	columns int
 	chunk   int
+	faults  bool  // the code may set wFault
 	longest int64 // row that the code can reduce; 0: no limit
 	cost    int   // instructions per element, roughly
 }

@@ -33,7 +33,7 @@ func (g *gen) loadPointers(prog []step, running bool) {
 			}
 			continue
 		}
-		if s.kind != plain || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
+		if s.kind != plain || !touches(in) {
 			continue
 		}
 		arg := int(in.Imm)
@@ -50,13 +50,18 @@ func (g *gen) loadPointers(prog []step, running bool) {
 	}
 }
 
+// touches reports whether an instruction reads or writes an argument.
+func touches(in *kernel.Instr) bool {
+	return in.Op == kernel.OpLoad || in.Op == kernel.OpStore || in.Op == kernel.OpGather
+}
+
 // advance moves the pointers of a program's arguments one step along the
 // reduced axis.
 func (g *gen) advance(prog []step) {
 	seen := map[int]bool{}
 	for _, s := range prog {
 		in := &g.k.Body[s.ref]
-		if s.kind != plain || in.Op != kernel.OpLoad && in.Op != kernel.OpStore {
+		if s.kind != plain || !touches(in) {
 			continue
 		}
 		arg := int(in.Imm)
@@ -149,23 +154,29 @@ func (g *gen) laneCopy(arg, copy int, in bool) {
 		if !in {
 			from, to = buf, from
 		}
-		switch size {
-		case 1:
-			a.LoadByte(rTmp2, from)
-			a.StoreByte(to, rTmp2)
-		case 2:
-			a.LoadWord(rTmp2, from)
-			a.StoreWord(to, rTmp2)
-		case 4:
-			a.Load32(rTmp2, from)
-			a.Store32(to, rTmp2)
-		default:
-			a.Load(rTmp2, from)
-			a.Store(to, rTmp2)
-		}
+		g.copyElement(size, to, from)
 		a.Alu(asm.ADD, rTmp, rAddr)
 	}
 	a.Bind(end)
+}
+
+// copyElement copies one element through DX.
+func (g *gen) copyElement(size int32, to, from asm.Mem) {
+	a := g.a
+	switch size {
+	case 1:
+		a.LoadByte(rTmp2, from)
+		a.StoreByte(to, rTmp2)
+	case 2:
+		a.LoadWord(rTmp2, from)
+		a.StoreWord(to, rTmp2)
+	case 4:
+		a.Load32(rTmp2, from)
+		a.Store32(to, rTmp2)
+	default:
+		a.Load(rTmp2, from)
+		a.Store(to, rTmp2)
+	}
 }
 
 // loadVector loads lanes of storage type t.

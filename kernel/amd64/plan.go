@@ -11,7 +11,7 @@ func (g *gen) plan() {
 	g.ctx = wArgs + argSize*int32(len(g.k.Args))
 	g.ctx = (g.ctx + 63) &^ 63
 	g.initAlloc()
-	g.lane, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot()
+	g.lane, g.laneB, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot(), g.slot()
 	g.setUnroll()
 
 	g.chooseSaved()

@@ -70,7 +70,7 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 		done := a.NewLabel()
 		if i > 0 { // every fold ends with a count of one
 			a.Load(rTmp, g.word(wLanes))
-			g.divide(tree.Chunk)
+			g.countChunks(tree.Chunk)
 			a.Store(g.word(wChunks), rTmp)
 		}
 		if g.deviations(r) {
@@ -108,8 +108,8 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 	a.Bind(single)
 }
 
-// divide computes AX = ceil(AX / n).
-func (g *gen) divide(n int) {
+// countChunks computes AX = ceil(AX / n).
+func (g *gen) countChunks(n int) {
 	a := g.a
 	a.MovImm(rTmp2, 0)
 	a.Mov(rAddr, rTmp)

@@ -71,7 +71,7 @@ func (x *context) pointer(off int) *uintptr { return (*uintptr)(unsafe.Pointer(&
 
 // Run executes one launch.
 func (c *Code) Run(l *kernel.Launch) {
-	if c.longest > 0 && l.Extents[c.vAxis] > c.longest {
+	if c.longest > 0 && l.Extents[c.vAxis] > c.longest || c.faults && c.delicate(l) {
 		c.interpreter().Run(l)
 		return
 	}
@@ -86,6 +86,7 @@ func (c *Code) Run(l *kernel.Launch) {
 	lanes, rows, reduced := extent(c.vAxis), extent(c.uAxis), extent(c.rAxis)
 	c.memory(x, lanes, reduced)
 	*x.word(wReduced) = reduced
+	*x.word(wFault) = 0
 
 	// Split rows, and long rows of kept elements, into calls of bounded work.
 	group := int64(c.unroll * c.program.lanes)
@@ -109,12 +110,36 @@ func (c *Code) Run(l *kernel.Launch) {
 			break
 		}
 	}
+	if c.faults && *x.word(wFault) != 0 && l.Fault != nil {
+		// Rare: once more, to learn where. The values come out the same.
+		c.interpreter().Run(l)
+	}
 	runtime.KeepAlive(l)
 	runtime.KeepAlive(c)
 	if len(x.scratch) > keptScratch {
 		x.scratch = nil
 	}
 	c.pool.Put(x)
+}
+
+// delicate reports whether a launch that may meet a fault cannot be run twice,
+// because an output overlaps an input, or has an empty axis to gather from.
+func (c *Code) delicate(l *kernel.Launch) bool {
+	for i, a := range c.k.Args {
+		if a.Gather && l.Args[i].GatherExtent <= 0 {
+			return true
+		}
+		for j, b := range c.k.Args {
+			if a.Dir != kernel.Out || b.Dir != kernel.In {
+				continue
+			}
+			p, q := uintptr(l.Args[i].Base), uintptr(l.Args[j].Base)
+			if p < q+uintptr(l.Args[j].Size) && q < p+uintptr(l.Args[i].Size) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nextOuter steps through the axes that no native loop covers.
@@ -172,6 +197,8 @@ func (c *Code) bind(x *context, l *kernel.Launch, u, v int64) {
 		*x.word(at + argRow) = stride(c.uAxis)
 		*x.word(at + argVec) = stride(c.vAxis)
 		*x.word(at + argRed) = stride(c.rAxis)
+		*x.word(at + argStep) = o.GatherStride * size
+		*x.word(at + argEnd) = o.GatherExtent
 	}
 }
 

@@ -206,6 +206,23 @@ func (a *Asm) Dec(r Reg) { a.emit(0x48|uint8(r>>3&1), 0xff, 0xc8|uint8(r&7)) }
 // Neg negates a 64-bit register.
 func (a *Asm) Neg(r Reg) { a.emit(0x48|uint8(r>>3&1), 0xf7, 0xd8|uint8(r&7)) }
 
+// Idiv divides DX:AX by a 64-bit register, signed: AX is the quotient, DX the
+// remainder.
+func (a *Asm) Idiv(r Reg) { a.emit(0x48|uint8(r>>3&1), 0xf7, 0xf8|uint8(r&7)) }
+
+// Div is Idiv, unsigned.
+func (a *Asm) Div(r Reg) { a.emit(0x48|uint8(r>>3&1), 0xf7, 0xf0|uint8(r&7)) }
+
+// Cqo extends the sign of AX into DX.
+func (a *Asm) Cqo() { a.emit(0x48, 0x99) }
+
+// LoadInt32 reads 32 bits and extends the sign.
+func (a *Asm) LoadInt32(dst Reg, m Mem) {
+	a.rex(1, dst, m)
+	a.emit(0x63)
+	a.modrm(uint8(dst), m, 1, 0)
+}
+
 // Test sets the flags of x AND y.
 func (a *Asm) Test(x, y Reg) { a.rr(1, 0x85, y, x) }
 
