@@ -62,7 +62,7 @@ func Compile(k *kernel.Kernel, level Level) (*Code, error) {
 	if err := k.Verify(); err != nil {
 		return nil, err
 	}
-	p, err := generate(k, level)
+	p, err := generate(k, level, false)
 	if err != nil {
 		return nil, err
 	}

@@ -162,6 +162,7 @@ func BenchmarkRatio(b *testing.B) {
 		{unary(), []int64{65536}, 256 << 10},
 		{bias(), []int64{64, 1024}, 256 << 10},
 		{bias(), []int64{1024, 1024}, 4 << 20},
+		{bias(), []int64{16384, 1024}, 64 << 20},
 		{realSoftmax(), []int64{64, 1024}, 256 << 10},
 		{realSoftmax(), []int64{1024, 1024}, 4 << 20},
 		{sumRows(kernel.StripedTree), []int64{64, 1024}, 128 << 10},
@@ -204,9 +205,27 @@ func BenchmarkCompile(b *testing.B) {
 	for _, k := range []*kernel.Kernel{bias(), realSoftmax()} {
 		b.Run(k.Name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := generate(k, AVX512); err != nil {
+				if _, err := generate(k, AVX512, false); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkSmall shows what one launch costs besides its elements.
+func BenchmarkSmall(b *testing.B) {
+	for _, n := range []int64{1, 16, 1024} {
+		k := unary()
+		l, _ := dense(k, n)
+		code, err := Compile(k, AVX2)
+		if err != nil {
+			b.Skip(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				code.Run(l)
 			}
 		})
 	}

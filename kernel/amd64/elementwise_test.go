@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"testing"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -204,6 +205,42 @@ func TestPressure(t *testing.T) {
 		codes, in := prepare(t, b.K, true)
 		for _, n := range sizes {
 			agree(t, r, b.K, codes, in, []int64{n}, randomBits)
+		}
+	}
+}
+
+// TestStreaming runs the variant for large launches on small ones.
+func TestStreaming(t *testing.T) {
+	r := rand.New(rand.NewSource(7))
+	kernels := []*kernel.Kernel{bias(), softmax(ir.F64, 1, kernel.StripedTree), softmax(ir.F32, 0, kernel.ColumnsTree), realSoftmax()}
+	for _, k := range kernels {
+		codes, in := prepare(t, k, true)
+		for _, n := range []int64{16, 64, 144, 1024 + 32} {
+			l, _ := dense(k, 5, n)
+			for i, a := range k.Args {
+				if a.Dir == kernel.In {
+					for at := int64(0); at < l.Args[i].Size; at += int64(a.Type.Size()) {
+						put(unsafe.Add(l.Args[i].Base, at), a.Type.Size(), randomBits(r, a.Type))
+					}
+				}
+			}
+			out := len(k.Args) - 1
+			o := l.Args[out]
+			run := func(x kernel.Executable) [][]byte {
+				b := unsafe.Slice((*byte)(o.Base), o.Size)
+				clear(b)
+				x.Run(l)
+				return [][]byte{append(make([]byte, guard), b...)}
+			}
+			want := run(in)
+			for _, c := range codes {
+				if !c.streamable(l) {
+					t.Fatalf("%s of %d is not streamable", k.Name, n)
+				}
+				if err := equalOutputs(k, want, run(c.streaming())); err != nil {
+					t.Fatalf("%s of %d: %v", k.Name, n, err)
+				}
+			}
 		}
 	}
 }

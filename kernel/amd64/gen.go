@@ -33,6 +33,7 @@ type gen struct {
 	k      *kernel.Kernel
 	p      *program
 	wide   bool // AVX-512
+	stream bool // store past the caches
 	n      int  // lanes
 	byRows bool // lanes run along the reduced axis
 	class  []class
@@ -55,7 +56,9 @@ type gen struct {
 	maskQ   asm.Mem
 }
 
-func generate(k *kernel.Kernel, level Level) (p *program, err error) {
+// generate translates a kernel. With stream, whole vectors are stored past the
+// caches.
+func generate(k *kernel.Kernel, level Level, stream bool) (p *program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			why, ok := r.(refusal)
@@ -65,7 +68,7 @@ func generate(k *kernel.Kernel, level Level) (p *program, err error) {
 			p, err = nil, &Unsupported{k.Name, string(why)}
 		}
 	}()
-	g := &gen{alloc: &alloc{}, a: asm.New(), k: k, wide: level == AVX512, p: &program{k: k}}
+	g := &gen{alloc: &alloc{}, a: asm.New(), k: k, wide: level == AVX512, stream: stream, p: &program{k: k, level: level}}
 	g.check()
 	g.shape()
 	g.classify()

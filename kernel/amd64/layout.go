@@ -57,6 +57,7 @@ type array struct {
 // program is generated code and what is needed to call it.
 type program struct {
 	k       *kernel.Kernel
+	level   Level
 	code    []byte
 	ctxSize int
 	lanes   int

@@ -32,6 +32,9 @@ func (g *gen) entry() {
 	}
 	a.MemAluImm(asm.SUB, g.word(wRows), 1)
 	a.Jcc(asm.NotEq, rows)
+	if g.stream {
+		a.Sfence()
+	}
 	a.VZeroUpper()
 	a.Ret()
 }

@@ -125,6 +125,10 @@ func (g *gen) store(arg, copy int, r asm.Vec, lanes bool) {
 	if access == kernel.Unit && (!g.masked || g.wide || t.Size() >= 4) {
 		size := uint8(t.Size())
 		m := asm.Idx(g.pointer(arg), rIdx, size, g.first(copy)*int32(size))
+		if g.stream && !g.masked && streams(t) {
+			g.a.MR(asm.VMOVNTPS, g.length(t), asm.M(m), r)
+			return
+		}
 		g.storeVector(t, m, r, g.masked)
 		return
 	}

@@ -16,6 +16,9 @@ type Code struct {
 	pool   sync.Pool // of *context
 	// interpreter serves the launches that the code does not cover.
 	interpreter func() kernel.Executable
+	// streaming is the same kernel with stores past the caches, for launches too
+	// large for them; nil in such code itself.
+	streaming func() *Code
 }
 
 // context is the memory that generated code works in.
@@ -49,6 +52,18 @@ func load(p *program) (*Code, error) {
 		}
 		return in
 	})
+	c.streaming = sync.OnceValue(func() *Code {
+		q, err := generate(p.k, p.level, true)
+		if err != nil {
+			return nil
+		}
+		s, err := load(q)
+		if err != nil {
+			return nil
+		}
+		s.streaming = nil
+		return s
+	})
 	runtime.AddCleanup(c, (*execmem.Region).Free, r)
 	return c, nil
 }
@@ -74,6 +89,11 @@ func (c *Code) Run(l *kernel.Launch) {
 	if c.longest > 0 && l.Extents[c.vAxis] > c.longest || c.faults && c.delicate(l) {
 		c.interpreter().Run(l)
 		return
+	}
+	if c.streaming != nil && c.large(l) {
+		if s := c.streaming(); s != nil {
+			c = s
+		}
 	}
 	x := c.pool.Get().(*context)
 	c.params(x, l)
@@ -129,17 +149,8 @@ func (c *Code) delicate(l *kernel.Launch) bool {
 		if a.Gather && l.Args[i].GatherExtent <= 0 {
 			return true
 		}
-		for j, b := range c.k.Args {
-			if a.Dir != kernel.Out || b.Dir != kernel.In {
-				continue
-			}
-			p, q := uintptr(l.Args[i].Base), uintptr(l.Args[j].Base)
-			if p < q+uintptr(l.Args[j].Size) && q < p+uintptr(l.Args[i].Size) {
-				return true
-			}
-		}
 	}
-	return false
+	return c.overlaps(l)
 }
 
 // nextOuter steps through the axes that no native loop covers.

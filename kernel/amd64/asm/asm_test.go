@@ -429,6 +429,8 @@ func TestIntegerAgainstObjdump(t *testing.T) {
 		say("idiv %s", gprName[d])
 		a.Div(d)
 		say("div %s", gprName[d])
+		a.Sfence()
+		say("sfence")
 		a.Cqo()
 		say("cqo")
 		a.LoadInt32(d, m)

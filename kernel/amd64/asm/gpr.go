@@ -281,6 +281,9 @@ func (a *Asm) Bzhi(dst, src, n Reg) {
 	a.emit(0xf5, 0xc0|uint8(dst&7)<<3|uint8(src&7))
 }
 
+// Sfence orders streaming stores before all later ones.
+func (a *Asm) Sfence() { a.emit(0x0f, 0xae, 0xf8) }
+
 // VZeroUpper clears the upper halves of the vector registers.
 func (a *Asm) VZeroUpper() { a.emit(0xc5, 0xf8, 0x77) }
 
