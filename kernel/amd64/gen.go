@@ -68,7 +68,8 @@ func generate(k *kernel.Kernel, level Level, stream bool) (p *program, err error
 			p, err = nil, &Unsupported{k.Name, string(why)}
 		}
 	}()
-	g := &gen{alloc: &alloc{}, a: asm.New(), k: k, wide: level == AVX512, stream: stream, p: &program{k: k, level: level}}
+	lowered := lower(k)
+	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, wide: level == AVX512, stream: stream, p: &program{k: k, level: level}}
 	g.check()
 	g.shape()
 	g.classify()

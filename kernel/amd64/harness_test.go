@@ -122,7 +122,9 @@ const guard = 256
 func launch(r *rand.Rand, k *kernel.Kernel, extents []int64, fill filler) *kernel.Launch {
 	l := &kernel.Launch{Extents: extents, Start: make([]int64, len(extents))}
 	for i := range l.Start {
-		l.Start[i] = int64(r.Intn(3) * 5)
+		if k.Axes[i] == kernel.Parallel { // launches are not sliced along others
+			l.Start[i] = int64(r.Intn(3) * 5)
+		}
 	}
 	l.Full = make([]int64, len(extents))
 	for i := range l.Full {

@@ -79,8 +79,16 @@ func (g *gen) outlives(r kernel.Ref) bool {
 }
 
 func (g *gen) setUnroll() {
-	size, reduces := 0, 0
+	size, slow, reduces := 0, 0, 0
+	for arg := range g.k.Args {
+		if g.along(arg, g.p.vAxis) == kernel.Strided {
+			slow += 8
+		}
+	}
 	for i := range g.k.Body {
+		if g.faulty(&g.k.Body[i]) {
+			slow += 16
+		}
 		switch g.k.Body[i].Op {
 		case kernel.OpConst, kernel.OpParam:
 			continue
@@ -112,7 +120,7 @@ func (g *gen) setUnroll() {
 		refuse("%d reductions", reduces)
 	}
 	g.p.unroll = u
-	g.p.cost = size + 1
+	g.p.cost = size + slow + 1
 }
 
 // segment lists the instructions of a class and stage that are needed.

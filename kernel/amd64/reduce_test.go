@@ -228,3 +228,35 @@ func TestDeviations(t *testing.T) {
 		}
 	}
 }
+
+func TestArgMax(t *testing.T) {
+	r := rand.New(rand.NewSource(17))
+	for _, d := range []ir.DType{ir.F32, ir.F64, ir.I32, ir.U32, ir.BF16, ir.Bool} {
+		for _, columns := range []bool{false, true} {
+			axes, out := rowAxes, rowOut
+			if columns {
+				axes, out = colAxes, colOut
+			}
+			b := kernel.NewBuilder(fmt.Sprintf("argmax.%s.%v", d, columns), axes)
+			x := b.Convert(b.Load(b.AddArg(arg(d, kernel.In, rowIn...))), d.Compute())
+			b.Store(b.AddArg(arg(ir.I64, kernel.Out, out...)), b.Reduce(kernel.ArgMax, kernel.StripedTree, x))
+			b.Store(b.AddArg(arg(ir.I64, kernel.Out, out...)), b.Reduce(kernel.ArgMin, kernel.StripedTree, x))
+			codes, in := prepare(t, b.K, true)
+			few := func(r *rand.Rand, t ir.DType) uint64 { // many ties, zeros of both signs, seldom NaN
+				if t.IsFloat() && r.Intn(300) > 0 {
+					return uint64(r.Intn(2)) << (t.Bits() - 1)
+				}
+				return randomBits(r, t)
+			}
+			for _, n := range sizes {
+				for _, fill := range []filler{plainBits, randomBits, few} {
+					if !columns {
+						agree(t, r, b.K, codes, in, []int64{3, n}, fill)
+					} else if n < 200 {
+						agree(t, r, b.K, codes, in, []int64{n, 37}, fill)
+					}
+				}
+			}
+		}
+	}
+}
