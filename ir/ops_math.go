@@ -27,17 +27,12 @@ func init() {
 			Doc:      "y = the natural logarithm of x; -inf at 0, NaN below.",
 			Operands: float1(Positive), Infer: inferSame, Tol: Tolerance{F32: 0.94, F64: 1.5},
 			Body: Body{F32: logF32, F64: logF64}, Grad: map[string]string{"x": "dy / x"},
-			Ref: func(x ...float64) float64 { return math.Log(x[0]) }},
+			Ref: func(x ...float64) float64 { return refLog(x[0]) }},
 		&Row{Name: "log2", Number: 104, Version: 1, Method: "Log2", Access: Elementwise,
 			Doc:      "y = the logarithm of x to base 2; -inf at 0, NaN below.",
 			Operands: float1(Positive), Infer: inferSame, Tol: Tolerance{F32: 0.96, F64: 2},
 			Body: Body{F32: log2F32, F64: log2F64}, Grad: map[string]string{"x": "dy * 1.4426950408889634 / x"},
-			Ref: func(x ...float64) float64 {
-				if x[0] > 0.5 && x[0] < 2 { // where math.Log2 cancels
-					return math.Log1p(x[0]-1) * math.Log2E
-				}
-				return math.Log2(x[0])
-			}},
+			Ref: func(x ...float64) float64 { return refLog2(x[0]) }},
 		&Row{Name: "log1p", Number: 105, Version: 1, Method: "Log1p", Access: Elementwise,
 			Doc:      "y = the natural logarithm of 1 + x, without cancellation near 0.",
 			Operands: float1(Positive), Infer: inferSame, Tol: Tolerance{F32: 1.13, F64: 2},
@@ -57,12 +52,12 @@ func init() {
 			Doc:      "y = the sine of x radians, with exact reduction of any x.",
 			Operands: float1(Moderate), Infer: inferSame, Tol: Tolerance{F32: 0.88, F64: 2},
 			Body: Body{F32: sinF32, F64: sinF64}, Grad: map[string]string{"x": "dy * cos(x)"},
-			Ref: func(x ...float64) float64 { return math.Sin(x[0]) }},
+			Ref: func(x ...float64) float64 { return refSin(x[0], 0) }},
 		&Row{Name: "cos", Number: 109, Version: 1, Method: "Cos", Access: Elementwise,
 			Doc:      "y = the cosine of x radians, with exact reduction of any x.",
 			Operands: float1(Moderate), Infer: inferSame, Tol: Tolerance{F32: 0.88, F64: 2},
 			Body: Body{F32: cosF32, F64: cosF64}, Grad: map[string]string{"x": "-(dy * sin(x))"},
-			Ref: func(x ...float64) float64 { return math.Cos(x[0]) }},
+			Ref: func(x ...float64) float64 { return refSin(x[0], 1) }},
 		&Row{Name: "sigmoid", Number: 110, Version: 1, Method: "Sigmoid", Access: Elementwise,
 			Doc:      "y = 1 / (1 + e to the power -x).",
 			Operands: float1(Moderate), Infer: inferSame, Tol: Tolerance{F32: 0.97, F64: 2},
@@ -81,6 +76,6 @@ func init() {
 			Grad: map[string]string{
 				"x": "select(z == 0, 0, dy * (z * pow(x, z - 1)))",
 				"z": "select(x == 0, 0, dy * (y * log(x)))"},
-			Ref: func(x ...float64) float64 { return math.Pow(x[0], x[1]) }},
+			Ref: func(x ...float64) float64 { return refPow(x[0], x[1]) }},
 	)
 }
