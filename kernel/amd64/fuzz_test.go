@@ -123,7 +123,11 @@ func randomKernel(r *rand.Rand, seed int64) (*kernel.Kernel, []kernel.AxisKind) 
 	axes := make([]kernel.AxisKind, 1+r.Intn(3))
 	reduced := r.Intn(3) > 0
 	if reduced {
-		axes[r.Intn(len(axes))] = kernel.Reduced
+		at := r.Intn(len(axes))
+		axes[at] = kernel.Reduced
+		if at > 0 && r.Intn(4) == 0 {
+			axes[at-1] = kernel.Reduced
+		}
 	}
 	m := &maker{Rand: r, b: kernel.NewBuilder(fmt.Sprintf("random%d", seed), axes), values: map[ir.DType][]kernel.Ref{}}
 	m.types = [][]ir.DType{

@@ -128,10 +128,7 @@ func (g *gen) shape() {
 	k, p := g.k, g.p
 	p.vAxis, p.uAxis, p.rAxis = -1, -1, -1
 	from, to := k.ReducedAxes()
-	if to-from > 1 {
-		refuse("%d reduced axes", to-from)
-	}
-	rows, columns := true, true
+	rows, columns := to-from == 1, true
 	for i := range k.Body {
 		in := &k.Body[i]
 		if in.Op != kernel.OpReduce {
@@ -184,7 +181,7 @@ func (g *gen) shape() {
 		if !columns {
 			refuse("reductions of different trees")
 		}
-		p.rAxis = from
+		p.rAxis, p.rFrom = to-1, from
 	}
 	p.vAxis, p.byRows = best, g.byRows
 	for axis := len(k.Axes) - 1; axis >= 0; axis-- {

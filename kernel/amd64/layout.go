@@ -25,8 +25,10 @@ const (
 )
 
 const (
-	wArgs   = wIndex + 8*kernel.MaxAxes
-	argSize = 56
+	wExtent = wIndex + 8*kernel.MaxAxes  // extents of the reduced axes
+	wCarry  = wExtent + 8*kernel.MaxAxes // steps left along them before the next outer one moves
+	wArgs   = wCarry + 8*kernel.MaxAxes
+	argSize = argWrap + 8*kernel.MaxAxes
 )
 
 // The words of one argument, relative to its place.
@@ -38,6 +40,9 @@ const (
 	argRed             // bytes along the reduced axis, when it is a loop
 	argStep            // bytes along the gathered axis
 	argEnd             // extent of the gathered axis
+	// argWrap is kernel.MaxAxes words: the bytes back over a reduced axis and one
+	// step along the next outer one.
+	argWrap
 )
 
 // paramSlot is a vector that the caller fills before a call.
@@ -63,7 +68,8 @@ type program struct {
 	lanes   int
 	vAxis   int // axis along which lanes run; -1: none
 	uAxis   int // axis of the row loop; -1: none
-	rAxis   int // reduced axis run as a loop; -1: none
+	rAxis   int // innermost reduced axis, run as a loop; -1: none
+	rFrom   int // outermost one
 	byRows  bool
 	unroll  int
 	slots   []paramSlot

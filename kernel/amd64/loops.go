@@ -175,10 +175,7 @@ func (g *gen) columnPass(list, reduces []kernel.Ref, copies int) {
 	a.Align(16)
 	inner := a.Here()
 	g.run(prog)
-	if g.indexed(list, g.p.rAxis) {
-		a.MemAluImm(asm.ADD, g.word(wIndex+8*int32(g.p.rAxis)), 1)
-	}
-	g.advance(prog)
+	indexed := g.advance(prog)
 	a.Dec(rLoop)
 	a.Jcc(asm.NotEq, inner)
 
@@ -229,22 +226,13 @@ func (g *gen) columnPass(list, reduces []kernel.Ref, copies int) {
 	a.MemAluImm(asm.ADD, g.word(wChunks), 1)
 	a.MemAluImm(asm.CMP, g.word(wLeft), 0)
 	a.Jcc(asm.Greater, chunks)
-	if g.indexed(list, g.p.rAxis) {
-		a.Load(rTmp, g.word(wReduced))
-		a.MemAlu(asm.SUB, g.word(wIndex+8*int32(g.p.rAxis)), rTmp)
+	if indexed { // inner axes have come round; the outermost one goes back
+		a.Load(rTmp, g.word(wExtent+8*int32(g.p.rFrom)))
+		a.MemAlu(asm.SUB, g.word(wIndex+8*int32(g.p.rFrom)), rTmp)
 	}
 	if arrays > 0 {
 		g.foldColumns(reduces, copies, arrays, inArrays)
 	}
-}
-
-func (g *gen) indexed(list []kernel.Ref, axis int) bool {
-	for _, r := range list {
-		if in := &g.k.Body[r]; in.Op == kernel.OpIndex && int(in.Imm) == axis {
-			return true
-		}
-	}
-	return false
 }
 
 // foldColumns folds the records of chunk results by halves: with w the largest

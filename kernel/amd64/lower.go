@@ -40,7 +40,10 @@ func lower(k *kernel.Kernel) *kernel.Kernel {
 		out.Reductions = append(out.Reductions, kernel.Reduction{Kind: kind, Tree: kernel.StripedTree})
 		return emit(kernel.OpReduce, t, uint64(len(out.Reductions)-1), x)
 	}
-	axis, _ := k.ReducedAxes()
+	axis, end := k.ReducedAxes()
+	if end-axis > 1 {
+		refuse("arg reductions over %d axes", end-axis)
+	}
 	at := make([]kernel.Ref, len(k.Body))
 	for i, in := range k.Body {
 		for _, p := range []*kernel.Ref{&in.A, &in.B, &in.C} {

@@ -55,29 +55,63 @@ func touches(in *kernel.Instr) bool {
 	return in.Op == kernel.OpLoad || in.Op == kernel.OpStore || in.Op == kernel.OpGather
 }
 
-// advance moves the pointers of a program's arguments one step along the
-// reduced axis.
-func (g *gen) advance(prog []step) {
+// advance moves the pointers of a program's arguments, and the indices, one step
+// along the reduced axes. It reports whether the program uses such indices.
+func (g *gen) advance(prog []step) (indexed bool) {
+	a, p := g.a, g.p
+	var args []int
 	seen := map[int]bool{}
 	for _, s := range prog {
 		in := &g.k.Body[s.ref]
-		if s.kind != plain || !touches(in) {
-			continue
-		}
-		arg := int(in.Imm)
-		if seen[arg] || g.along(arg, g.p.rAxis) == kernel.Broadcast {
-			continue
-		}
-		seen[arg] = true
-		if r, ok := g.ptr[arg]; !ok {
-			g.a.Load(rTmp, g.argWord(arg, argRed))
-			g.a.MemAlu(asm.ADD, g.argWord(arg, argCur), rTmp)
-		} else if g.along(arg, g.p.rAxis) == kernel.Unit {
-			g.a.AluImm(asm.ADD, r, int32(g.k.Args[arg].Type.Size()))
-		} else {
-			g.a.AluMem(asm.ADD, r, g.argWord(arg, argRed))
+		indexed = indexed || in.Op == kernel.OpIndex && g.k.Axes[in.Imm] == kernel.Reduced
+		if s.kind == plain && touches(in) && !seen[int(in.Imm)] {
+			seen[int(in.Imm)] = true
+			args = append(args, int(in.Imm))
 		}
 	}
+	move := func(arg int, field int32) {
+		if r, ok := g.ptr[arg]; ok {
+			a.AluMem(asm.ADD, r, g.argWord(arg, field))
+		} else {
+			a.Load(rTmp, g.argWord(arg, field))
+			a.MemAlu(asm.ADD, g.argWord(arg, argCur), rTmp)
+		}
+	}
+	for _, arg := range args {
+		r, inReg := g.ptr[arg]
+		switch access := g.along(arg, p.rAxis); {
+		case access == kernel.Broadcast:
+		case access == kernel.Unit && inReg:
+			a.AluImm(asm.ADD, r, int32(g.k.Args[arg].Type.Size()))
+		default:
+			move(arg, argRed)
+		}
+	}
+	if indexed {
+		a.MemAluImm(asm.ADD, g.word(wIndex+8*int32(p.rAxis)), 1)
+	}
+	if p.rFrom == p.rAxis {
+		return indexed
+	}
+	done := a.NewLabel()
+	for axis := p.rAxis; axis > p.rFrom; axis-- {
+		at := 8 * int32(axis)
+		a.MemAluImm(asm.SUB, g.word(wCarry+at), 1)
+		a.Jcc(asm.NotEq, done)
+		a.Load(rTmp, g.word(wExtent+at))
+		a.Store(g.word(wCarry+at), rTmp)
+		if indexed {
+			a.MemAlu(asm.SUB, g.word(wIndex+at), rTmp)
+			a.MemAluImm(asm.ADD, g.word(wIndex+at-8), 1)
+		}
+		for _, arg := range args {
+			if g.along(arg, axis) != kernel.Broadcast || g.along(arg, axis-1) != kernel.Broadcast {
+				move(arg, argWrap+at)
+			}
+		}
+	}
+	a.Bind(done)
+	return indexed
 }
 
 func (g *gen) pointer(arg int) asm.Reg {

@@ -260,3 +260,33 @@ func TestArgMax(t *testing.T) {
 		}
 	}
 }
+
+// TestManyReducedAxes reduces over axes that cannot be walked as one.
+func TestManyReducedAxes(t *testing.T) {
+	r := rand.New(rand.NewSource(18))
+	p, x := kernel.Parallel, kernel.Reduced
+	for trial, axes := range [][]kernel.AxisKind{{p, x, x}, {x, x, p}, {p, x, x, x, p}, {x, x}} {
+		for _, tree := range []kernel.Tree{kernel.ColumnsTree, {Kind: kernel.Columns, Chunk: 8, Lanes: 1}, kernel.DotTree} {
+			b := kernel.NewBuilder(fmt.Sprintf("axes%d.%s", trial, tree), axes)
+			m := &maker{Rand: r, b: b}
+			u := b.Load(b.AddArg(arg(ir.F32, kernel.In, m.access(axes, true, false)...)))
+			v := b.Load(b.AddArg(arg(ir.F32, kernel.In, m.access(axes, true, true)...)))
+			out := m.access(axes, false, true)
+			s := b.Reduce(kernel.Sum, tree, b.Op(kernel.OpMul, ir.F32, u, v))
+			d := b.Reduce(kernel.Dot, tree, u, v)
+			e := b.Op(kernel.OpAdd, ir.F32, b.Op(kernel.OpSub, ir.F32, s, d), u)
+			b.Store(b.AddArg(arg(ir.F32, kernel.Out, out...)), s)
+			b.Store(b.AddArg(arg(ir.F32, kernel.Out, out...)), d)
+			b.Store(b.AddArg(arg(ir.F32, kernel.Out, m.access(axes, true, true)...)), e)
+			codes, in := prepare(t, b.K, true)
+			for range 20 {
+				extents := make([]int64, len(axes))
+				for i := range extents {
+					extents[i] = 1 + int64(r.Intn(12))
+				}
+				extents[len(extents)-1] = 1 + int64(r.Intn(70))
+				agree(t, r, b.K, codes, in, extents, plainBits)
+			}
+		}
+	}
+}

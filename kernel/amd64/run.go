@@ -103,7 +103,14 @@ func (c *Code) Run(l *kernel.Launch) {
 		}
 		return l.Extents[axis]
 	}
-	lanes, rows, reduced := extent(c.vAxis), extent(c.uAxis), extent(c.rAxis)
+	lanes, rows, reduced := extent(c.vAxis), extent(c.uAxis), int64(1)
+	if c.rAxis >= 0 {
+		for axis := c.rFrom; axis <= c.rAxis; axis++ {
+			reduced *= l.Extents[axis]
+			*x.word(wExtent + 8*axis) = l.Extents[axis]
+			*x.word(wCarry + 8*axis) = l.Extents[axis]
+		}
+	}
 	c.memory(x, lanes, reduced)
 	*x.word(wReduced) = reduced
 	*x.word(wFault) = 0
@@ -156,7 +163,7 @@ func (c *Code) delicate(l *kernel.Launch) bool {
 // nextOuter steps through the axes that no native loop covers.
 func (c *Code) nextOuter(x *context, l *kernel.Launch) bool {
 	for axis := len(l.Extents) - 1; axis >= 0; axis-- {
-		if axis == c.vAxis || axis == c.uAxis || axis == c.rAxis {
+		if axis == c.vAxis || axis == c.uAxis || c.k.Axes[axis] == kernel.Reduced {
 			continue
 		}
 		if x.idx[axis]++; x.idx[axis] < l.Extents[axis] {
@@ -192,8 +199,7 @@ func (c *Code) bind(x *context, l *kernel.Launch, u, v int64) {
 				off += u * s
 			case c.vAxis:
 				off += v * s
-			case c.rAxis:
-			default:
+			default: // the index is 0 along reduced axes
 				off += x.idx[axis] * s
 			}
 		}
@@ -208,6 +214,11 @@ func (c *Code) bind(x *context, l *kernel.Launch, u, v int64) {
 		*x.word(at + argRow) = stride(c.uAxis)
 		*x.word(at + argVec) = stride(c.vAxis)
 		*x.word(at + argRed) = stride(c.rAxis)
+		if c.rAxis >= 0 {
+			for axis := c.rFrom + 1; axis <= c.rAxis; axis++ {
+				*x.word(at + argWrap + 8*axis) = (o.Strides[axis-1] - l.Extents[axis]*o.Strides[axis]) * size
+			}
+		}
 		*x.word(at + argStep) = o.GatherStride * size
 		*x.word(at + argEnd) = o.GatherExtent
 	}
