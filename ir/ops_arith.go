@@ -77,7 +77,7 @@ func init() {
 		&Row{Name: "sqrt", Number: 11, Version: 1, Method: "Sqrt", Access: Elementwise,
 			Doc:      "y = the square root of x, correctly rounded; NaN below 0; the gradient at 0 is 0, so that a norm has gradient 0 there.",
 			Operands: oneOperand(FloatClass, Positive), Infer: inferSame,
-			Body: Body{Any: "sqrt(x)"}, Grad: map[string]string{"x": "select(y == 0, 0, dy * 0.5 / y)"},
+			Body: Body{Any: "sqrt(x)"}, Grad: map[string]string{"x": "select(y == 0, 0, div0(dy * 0.5, y))"},
 			Ref: func(x ...float64) float64 { return math.Sqrt(x[0]) }},
 		&Row{Name: "relu", Number: 12, Version: 1, Method: "Relu", Access: Elementwise,
 			Doc:      "y = max(x, 0); NaN stays NaN, the gradient at 0 is 0.",
