@@ -55,14 +55,14 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	if err := m.classify(); err != nil {
 		return nil, err
 	}
-	// Making the most general entry now finds instructions that are not
-	// covered while the caller can still choose another way.
+	// Making the smallest entry now finds instructions that are not covered
+	// while the caller can still choose another way.
 	var err error
 	switch m.shape {
 	case elementwise:
 		_, err = m.elementwiseEntry(1)
 	case rows:
-		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: 1, width: 1})
+		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: soloRows, width: 1, resident: true, solo: true, limit: 1})
 	case columns:
 		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1})
 	}

@@ -1,6 +1,7 @@
 package ptxtest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"sync"
@@ -113,6 +114,23 @@ func (c *Case) Reference(workers int) ([][]byte, error) {
 // Mismatches counts the elements that differ, any NaN being equal to any, and
 // describes the first.
 func Mismatches(t ir.DType, got, want []byte) (n int, first string) {
+	const stretch = 4096 // most are equal, and comparing many at once is quick
+	for at := 0; at < len(want); at += stretch {
+		end := min(at+stretch, len(want))
+		if bytes.Equal(got[at:end], want[at:end]) {
+			continue
+		}
+		m, f := mismatches(t, got[at:end], want[at:end], at)
+		if n == 0 {
+			first = f
+		}
+		n += m
+	}
+	return n, first
+}
+
+// mismatches compares bytes that stand `at` bytes behind the first.
+func mismatches(t ir.DType, got, want []byte, at int) (n int, first string) {
 	size := t.Size()
 	for i := 0; i+size <= len(want); i += size {
 		g, w := bitsAt(got[i:], size), bitsAt(want[i:], size)
@@ -120,7 +138,7 @@ func Mismatches(t ir.DType, got, want []byte) (n int, first string) {
 			continue
 		}
 		if n == 0 {
-			first = fmt.Sprintf("element %d: %#x, expected %#x", i/size, g, w)
+			first = fmt.Sprintf("element %d: %#x, expected %#x", (at+i)/size, g, w)
 		}
 		n++
 	}

@@ -18,6 +18,7 @@ const (
 	Counting             // 0, 1, 2, …, wrapping: every pattern of a 16-bit type
 	Small                // little numbers with many ties, some NaN and zeros of both signs
 	Divisors             // like Patterns, with many 0 and -1
+	Zeros                // left to the caller
 )
 
 var specials32 = []uint32{
@@ -31,6 +32,9 @@ var specials32 = []uint32{
 }
 
 func (b *Buffer) fill(f Fill, seed uint64) {
+	if f == Zeros {
+		return
+	}
 	r := rand.New(rand.NewPCG(seed, uint64(b.Type)*17+uint64(f)))
 	switch b.Type {
 	case ir.Bool:
