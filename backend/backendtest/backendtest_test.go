@@ -1,0 +1,60 @@
+package backendtest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/backend/backendtest"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// TestCPU runs the suite on the processor with every generator it has.
+func TestCPU(t *testing.T) {
+	for _, run := range []struct {
+		generator cpu.Generator
+		threads   int
+		rows      bool // each takes seconds
+	}{
+		{cpu.Interpret, 1, true}, {cpu.Interpret, 4, true}, {cpu.Auto, 1, false}, {cpu.Auto, 4, true},
+		{cpu.AVX2, 1, true}, {cpu.AVX2, 4, false}, {cpu.AVX512, 1, true}, {cpu.AVX512, 4, false},
+	} {
+		t.Run(fmt.Sprintf("%s/%d", run.generator, run.threads), func(t *testing.T) {
+			opt := cpu.Options{Generator: run.generator, Threads: run.threads}
+			if d, err := cpu.New(opt); err != nil {
+				t.Skip(err)
+			} else if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			open := func(t *testing.T, s backendtest.Setup) backend.Backend {
+				o := opt
+				o.Memory, o.QueueOps = s.Memory, s.QueueOps
+				o.Routines = map[string]cpu.Routine{}
+				for name, f := range s.Opaque {
+					o.Routines[name] = func(_ *ir.Node, in, out []cpu.Host) error {
+						return f(bytesOf(in), bytesOf(out))
+					}
+				}
+				d, err := cpu.New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			opts := []backendtest.Option{backendtest.WithSetup(open)}
+			if !run.rows {
+				opts = append(opts, backendtest.ContractOnly())
+			}
+			backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, backendtest.Setup{}) }, opts...)
+		})
+	}
+}
+
+func bytesOf(hosts []cpu.Host) [][]byte {
+	out := make([][]byte, len(hosts))
+	for i, h := range hosts {
+		out[i] = h.Data
+	}
+	return out
+}
