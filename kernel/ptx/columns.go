@@ -163,14 +163,14 @@ func (e *columnEmitter) chunk(c reg, all, values []kernel.Ref, reds []*reduction
 	start := e.to(b64, "mul.wide.u32", c, chunk)
 	count := e.to(b64, "min.s64", e.to(b64, "sub.s64", e.n, start), chunk)
 	// A clamped column has no elements: it neither loads nor stores.
-	todo := e.to(b32, "selp.b32", e.to(b32, "cvt.u32.u64", count), e.constant(b32, 0), e.inside)
+	remaining := e.to(b32, "selp.b32", e.to(b32, "cvt.u32.u64", count), e.constant(b32, 0), e.inside)
 	states := make([][]reg, len(reds))
 	moments := false
 	for i, r := range reds {
 		states[i] = e.fresh(r)
 		moments = moments || r.kind == kernel.M2
 	}
-	err := e.elements(start, todo, all, func(t *tile) {
+	err := e.elements(start, remaining, all, func(t *tile) {
 		for i, r := range reds {
 			v := e.masked(r, e.enter(r, e.value(r.a, t, 0)), t.guard)
 			if r.kind == kernel.M2 {
@@ -188,7 +188,7 @@ func (e *columnEmitter) chunk(c reg, all, values []kernel.Ref, reds []*reduction
 		return err
 	}
 	if moments {
-		if err := e.squares(start, todo, count, values, reds, states); err != nil {
+		if err := e.squares(start, remaining, count, values, reds, states); err != nil {
 			return err
 		}
 	}
@@ -199,14 +199,14 @@ func (e *columnEmitter) chunk(c reg, all, values []kernel.Ref, reds []*reduction
 }
 
 // squares is the second pass of M2: the states hold the sum so far.
-func (e *columnEmitter) squares(start, todo, count reg, values []kernel.Ref, reds []*reduction, states [][]reg) error {
+func (e *columnEmitter) squares(start, remaining, count reg, values []kernel.Ref, reds []*reduction, states [][]reg) error {
 	for i, r := range reds {
 		if r.kind == kernel.M2 {
 			e.op("mov.b64", states[i][0], count)
 			e.op("div.rn"+suffix(r.t), states[i][1], states[i][1], e.toFloat(r, count))
 		}
 	}
-	return e.elements(start, todo, values, func(t *tile) {
+	return e.elements(start, remaining, values, func(t *tile) {
 		for i, r := range reds {
 			if r.kind != kernel.M2 {
 				continue
@@ -219,9 +219,9 @@ func (e *columnEmitter) squares(start, todo, count reg, values []kernel.Ref, red
 	})
 }
 
-// elements calls visit for `todo` elements from start on, in order, a few tiles
+// elements calls visit for `remaining` elements from start on, in order, a few tiles
 // at a time so that their loads overlap.
-func (e *columnEmitter) elements(start, todo reg, refs []kernel.Ref, visit func(*tile)) error {
+func (e *columnEmitter) elements(start, remaining reg, refs []kernel.Ref, visit func(*tile)) error {
 	i := e.to(b32, "mov.b32", "0")
 	loop := e.label()
 	e.place(loop)
@@ -233,7 +233,7 @@ func (e *columnEmitter) elements(start, todo reg, refs []kernel.Ref, visit func(
 		if u > 0 {
 			at = e.to(b32, "add.u32", i, fmt.Sprint(u))
 		}
-		t := &tile{n: 1, vals: map[kernel.Ref][]reg{}, guard: e.to(pred, "setp.lt.u32", at, todo)}
+		t := &tile{n: 1, vals: map[kernel.Ref][]reg{}, guard: e.to(pred, "setp.lt.u32", at, remaining)}
 		t.position = func(int) reg {
 			if u == 0 {
 				return first
@@ -253,7 +253,7 @@ func (e *columnEmitter) elements(start, todo reg, refs []kernel.Ref, visit func(
 		visit(t)
 	}
 	e.op("add.u32", i, i, fmt.Sprint(columnUnroll))
-	e.opIf(e.to(pred, "setp.lt.u32", i, todo), "bra", loop)
+	e.opIf(e.to(pred, "setp.lt.u32", i, remaining), "bra", loop)
 	return nil
 }
 
