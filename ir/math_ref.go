@@ -41,9 +41,9 @@ func refPow(x, z float64) float64 {
 	return y
 }
 
-// refSin returns the sine of x + quarters·π/2, reducing great x exactly.
+// refSin returns the sine of x + quarters·π/2, reducing very great x exactly.
 func refSin(x float64, quarters int64) float64 {
-	if math.Abs(x) > 0x1p20 && !math.IsInf(x, 0) {
+	if math.Abs(x) > 0x1p128 && !math.IsInf(x, 0) {
 		halfPi, _, _ := big.ParseFloat(pi, 10, 1200, big.ToNearestEven)
 		halfPi.SetMantExp(halfPi, -1)
 		q := new(big.Float).SetPrec(1200).SetFloat64(x)

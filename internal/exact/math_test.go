@@ -147,14 +147,15 @@ func error64(y float64, want *big.Float) float64 {
 
 // TestFunctionsF32: on special values and on arguments spread over all bit
 // patterns the error is within the row's tolerance, zeros and infinities are
-// exact, and every code generator gives the interpreter's bits. With -exhaustive,
-// on all arguments, with a table of the greatest errors.
+// exact, and every code generator gives the same bits as the others and, on a part
+// of the arguments, as the interpreter. With -exhaustive, on all arguments, with a
+// table of the greatest errors.
 func TestFunctionsF32(t *testing.T) {
 	for _, name := range unary {
 		t.Run(name, func(t *testing.T) {
 			p := compile(t, name, ir.F32)
 			const chunk = 1 << 14
-			step := uint64(4801) // odd: all low bits occur
+			step := uint64(9601) // odd: all low bits occur
 			if *exhaustive {
 				step = 1
 			}
@@ -170,7 +171,11 @@ func TestFunctionsF32(t *testing.T) {
 						for i := range x {
 							x[i] = math.Float32frombits(uint32(min(at+uint64(i)*step, 1<<32-1)))
 						}
-						for i, y := range all(t, p, x) {
+						q := p
+						if len(p.exes) > 1 && at>>20%64 != 0 { // generated code is fast enough for all
+							q.exes, q.name = p.exes[1:], p.name[1:]
+						}
+						for i, y := range all(t, q, x) {
 							mine.note(error32(y, p.row.Ref(float64(x[i]))), float64(x[i]))
 						}
 					}
@@ -193,7 +198,7 @@ func TestFunctionsF32(t *testing.T) {
 // TestFunctionsF64 is TestFunctionsF32 against the oracle, on fewer arguments.
 func TestFunctionsF64(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n := 500
+	n := 150
 	if *exhaustive {
 		n = 300000
 	}
@@ -247,7 +252,7 @@ func TestPow(t *testing.T) {
 	p32, p64 := compile(t, "pow", ir.F32), compile(t, "pow", ir.F64)
 	var x32, z32 []float32
 	var x64, z64 []float64
-	for i := range 4000 {
+	for i := range 1500 {
 		x := math.Exp(rng.NormFloat64() * 20)
 		if i%3 == 0 {
 			x = 1 + rng.NormFloat64()*math.Exp(-8*rng.Float64())/8
