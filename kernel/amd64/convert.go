@@ -115,10 +115,9 @@ func (g *gen) intToFloat(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
 	}
 	l := g.length(to)
 	switch {
+	case laneSize(from) == 8 && !g.wide:
+		g.int64ToFloat(from, to, x, out)
 	case laneSize(from) == 8:
-		if !g.wide {
-			refuse("conversion from %s to %s", from, to)
-		}
 		var o asm.Op
 		switch {
 		case from == ir.I64 && to == ir.F64:
@@ -156,12 +155,32 @@ func (g *gen) floatToFloat(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
 	case from == ir.F64 && to == ir.F32:
 		g.a.RM(asm.VCVTPD2PS, g.lengthOf(8), out(), asm.V(x))
 	case from == ir.F64:
-		refuse("conversion from %s to %s", from, to)
+		g.roundHalf(to, g.roundOdd(x), out)
 	case to == ir.F64:
 		g.a.RM(asm.VCVTPS2PD, g.lengthOf(8), out(), asm.V(x))
 	default:
 		g.roundHalf(to, x, out)
 	}
+}
+
+// roundOdd rounds f64 lanes to f32 so that a further rounding to a narrower type
+// gives what one rounding would: towards zero, with the last bit set where
+// anything was lost.
+func (g *gen) roundOdd(x asm.Vec) asm.Vec {
+	a, l, li := g.a, g.lengthOf(8), g.lengthOf(4)
+	t, back, mag, m := g.tmp(), g.tmp(), g.tmp(), g.tmp()
+	in := func() asm.Vec { return m }
+	abs := asm.M(g.bits(8, 1<<63-1))
+	a.RM(asm.VCVTPD2PS, l, t, asm.V(x))
+	a.RM(asm.VCVTPS2PD, l, back, asm.V(t))
+	a.RVM(asm.VPAND, l, mag, x, abs)
+	a.RVM(asm.VPAND, l, m, back, abs)
+	g.compareFloat(ir.F64, mag, asm.V(m), cmpLt, in)
+	a.RVM(asm.VPADDD, li, t, t, asm.V(m)) // it grew: one step back
+	g.compareFloat(ir.F64, x, asm.V(back), cmpNe, in)
+	a.VMI(asm.VPSRLD, li, m, m, 31)
+	a.RVM(asm.VPOR, li, t, t, asm.V(m))
+	return t
 }
 
 // roundHalf rounds f32 lanes to values that a 16-bit type holds.
@@ -288,24 +307,90 @@ func (g *gen) f32ToU32(x asm.Vec, out func() asm.Vec) {
 }
 
 func (g *gen) toInt64(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
-	if !g.wide {
-		refuse("conversion from %s to %s", from, to)
-	}
 	a, l := g.a, g.lengthOf(8)
+	f := func(v float64) asm.Arg { return asm.M(g.bits(8, math.Float64bits(v))) }
+	u := g.tmp()
 	if laneSize(from) == 4 {
-		u := g.tmp()
 		a.RM(asm.VCVTPS2PD, l, u, asm.V(x))
 		x = u
 	}
-	u := g.zeroNaN(ir.F64, x)
 	if to == ir.U64 {
 		z := g.tmp()
 		a.RVM(asm.VPXOR, l, z, z, asm.V(z))
-		a.RVM(asm.VMAXPD, l, u, u, asm.V(z))
-		a.RM(asm.VCVTTPD2UQQ, l, out(), asm.V(u))
+		a.RVM(asm.VMAXPD, l, u, x, asm.V(z)) // NaN and negative values become 0
+		if g.wide {
+			a.RM(asm.VCVTTPD2UQQ, l, out(), asm.V(u)) // saturates to all ones
+			return
+		}
+		big := g.tmp()
+		a.RVMI(asm.VCMPPD, l, big, u, f(0x1p63), cmpGe)
+		a.RVM(asm.VPAND, l, z, big, f(0x1p63))
+		a.RVMI(asm.VCMPPD, l, big, u, f(0x1p64), cmpGe)
+		a.RVM(asm.VSUBPD, l, u, u, asm.V(z))
+		g.truncate64(u)
+		// Where 2^63 was taken away, z has just the exponent: all that counts is
+		// that its top bit becomes that of the result.
+		a.RVMI(asm.VCMPPD, l, z, z, f(0x1p63), cmpEq)
+		a.VMI(asm.VPSLLQ, l, z, z, 63)
+		a.RVM(asm.VPXOR, l, u, u, asm.V(z))
+		a.RVM(asm.VPOR, l, out(), u, asm.V(big))
 		return
 	}
-	a.KVM(asm.VCMPPDK, l, 1, u, asm.M(g.bits(8, math.Float64bits(0x1p63))), cmpGe)
-	a.RM(asm.VCVTTPD2QQ, l, u, asm.V(u))
-	a.BlendM(asm.VPBLENDMQ, l, out(), 1, u, asm.M(g.bits(8, 1<<63-1)))
+	u = g.zeroNaN(ir.F64, x)
+	if g.wide {
+		a.KVM(asm.VCMPPDK, l, 1, u, f(0x1p63), cmpGe)
+		a.RM(asm.VCVTTPD2QQ, l, u, asm.V(u))
+		a.BlendM(asm.VPBLENDMQ, l, out(), 1, u, asm.M(g.bits(8, 1<<63-1)))
+		return
+	}
+	// Out of range gives the least integer; flipped, it is the greatest.
+	v := g.tmp()
+	a.RVMI(asm.VCMPPD, l, v, u, f(0x1p63), cmpGe)
+	g.truncate64(u)
+	a.RVM(asm.VPXOR, l, out(), u, asm.V(v))
+}
+
+// truncate64 converts f64 lanes to i64 one by one, AVX2 only; what is out of
+// range gives the least integer.
+func (g *gen) truncate64(u asm.Vec) {
+	a := g.a
+	s := g.tmp()
+	a.MR(asm.VMOVUPSST, asm.L256, asm.M(g.lane), u)
+	for i := range int32(g.n) {
+		a.RM(asm.VMOVSD, asm.L128, s, asm.M(lane(g.lane, i, 8)))
+		a.GM(asm.VCVTTSD2SI, asm.L128, rTmp, s)
+		a.Store(lane(g.lane, i, 8), rTmp)
+	}
+	a.RM(asm.VMOVUPS, asm.L256, u, asm.M(g.lane))
+}
+
+// int64ToFloat converts lane by lane, AVX2 only. An unsigned value that exceeds
+// the signed range is halved, its lost bit kept sticky, and the result doubled.
+func (g *gen) int64ToFloat(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
+	a := g.a
+	s := g.tmp()
+	size := int32(laneSize(to))
+	a.MR(asm.VMOVUPSST, asm.L256, asm.M(g.lane), x)
+	for i := range int32(g.n) {
+		a.Load(rTmp, lane(g.lane, i, 8))
+		a.RVM(asm.VPXOR, asm.L128, s, s, asm.V(s))
+		convert := func() { a.RVM(pick(to, asm.VCVTSI2SS, asm.VCVTSI2SD), asm.L128, s, s, asm.G(rTmp)) }
+		small, done := a.NewLabel(), a.NewLabel()
+		if from == ir.U64 {
+			a.AluImm(asm.CMP, rTmp, 0)
+			a.Jcc(asm.GreatEq, small)
+			a.Mov(rTmp2, rTmp)
+			a.ShiftImm(asm.SHR, rTmp, 1)
+			a.AluImm(asm.AND, rTmp2, 1)
+			a.Alu(asm.OR, rTmp, rTmp2)
+			convert()
+			a.RVM(pick(to, asm.VADDPS, asm.VADDPD), asm.L128, s, s, asm.V(s))
+			a.Jmp(done)
+		}
+		a.Bind(small)
+		convert()
+		a.Bind(done)
+		a.MR(pick(to, asm.VMOVSSST, asm.VMOVSDST), asm.L128, asm.M(lane(g.laneB, i, size)), s)
+	}
+	a.RM(asm.VMOVUPS, g.length(to), out(), asm.M(g.laneB))
 }

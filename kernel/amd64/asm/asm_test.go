@@ -175,6 +175,14 @@ func (g *gen) one(op Op) string {
 		s := Reg(8 + g.Intn(8))
 		a.GM(op, l, s, x)
 		return fmt.Sprintf("%s %sd,%s", r.name, gprName[s], vname(l, uint8(x)))
+	case VCVTSI2SS, VCVTSI2SD:
+		s := Reg(g.Intn(16))
+		a.RVM(op, l, d, x, G(s))
+		return fmt.Sprintf("%s xmm%d,xmm%d,%s", r.name, d, x, gprName[s])
+	case VCVTTSD2SI:
+		s := Reg(g.Intn(16))
+		a.GM(op, l, s, x)
+		return fmt.Sprintf("%s %s,xmm%d", r.name, gprName[s], x)
 	case VCMPPSK, VCMPPDK, VPCMPDK, VPCMPUDK, VPCMPQK, VPCMPUQK:
 		y, ys := any(l)
 		kd := Mask(g.Intn(8))

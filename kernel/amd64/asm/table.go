@@ -198,6 +198,9 @@ const (
 	VPINSRW
 	VMOVMSKPS
 	VMOVMSKPD
+	VCVTSI2SS
+	VCVTSI2SD
+	VCVTTSD2SI
 
 	numOps
 )
@@ -368,18 +371,21 @@ var table = [numOps]row{
 	VPMASKMOVQ:   {name: "vpmaskmovq", pp: 1, mm: 2, opc: 0x8c, w: 1, enc: vexOK},
 	VPMASKMOVQST: {name: "vpmaskmovq", pp: 1, mm: 2, opc: 0x8e, w: 1, enc: vexOK},
 
-	VMOVSS:    {name: "vmovss", pp: 2, mm: 1, opc: 0x10, elem: 4, enc: both, scalar: true, lig: true},
-	VMOVSSST:  {name: "vmovss", pp: 2, mm: 1, opc: 0x11, elem: 4, enc: both, scalar: true, lig: true},
-	VMOVSD:    {name: "vmovsd", pp: 3, mm: 1, opc: 0x10, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
-	VMOVSDST:  {name: "vmovsd", pp: 3, mm: 1, opc: 0x11, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
-	VMOVD:     {name: "vmovd", pp: 1, mm: 1, opc: 0x6e, elem: 4, enc: both, scalar: true, lig: true},
-	VMOVDST:   {name: "vmovd", pp: 1, mm: 1, opc: 0x7e, elem: 4, enc: both, scalar: true, lig: true},
-	VMOVQ:     {name: "vmovq", pp: 1, mm: 1, opc: 0x6e, w: 1, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
-	VMOVQST:   {name: "vmovq", pp: 1, mm: 1, opc: 0x7e, w: 1, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
-	VPEXTRB:   {name: "vpextrb", pp: 1, mm: 3, opc: 0x14, elem: 1, enc: both, scalar: true, lig: true},
-	VPEXTRW:   {name: "vpextrw", pp: 1, mm: 3, opc: 0x15, elem: 2, enc: both, scalar: true, lig: true},
-	VPINSRB:   {name: "vpinsrb", pp: 1, mm: 3, opc: 0x20, elem: 1, enc: both, scalar: true, lig: true},
-	VPINSRW:   {name: "vpinsrw", pp: 1, mm: 1, opc: 0xc4, elem: 2, enc: both, scalar: true, lig: true},
-	VMOVMSKPS: {name: "vmovmskps", mm: 1, opc: 0x50, enc: vexOK},
-	VMOVMSKPD: {name: "vmovmskpd", pp: 1, mm: 1, opc: 0x50, enc: vexOK},
+	VMOVSS:     {name: "vmovss", pp: 2, mm: 1, opc: 0x10, elem: 4, enc: both, scalar: true, lig: true},
+	VMOVSSST:   {name: "vmovss", pp: 2, mm: 1, opc: 0x11, elem: 4, enc: both, scalar: true, lig: true},
+	VMOVSD:     {name: "vmovsd", pp: 3, mm: 1, opc: 0x10, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
+	VMOVSDST:   {name: "vmovsd", pp: 3, mm: 1, opc: 0x11, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
+	VMOVD:      {name: "vmovd", pp: 1, mm: 1, opc: 0x6e, elem: 4, enc: both, scalar: true, lig: true},
+	VMOVDST:    {name: "vmovd", pp: 1, mm: 1, opc: 0x7e, elem: 4, enc: both, scalar: true, lig: true},
+	VMOVQ:      {name: "vmovq", pp: 1, mm: 1, opc: 0x6e, w: 1, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
+	VMOVQST:    {name: "vmovq", pp: 1, mm: 1, opc: 0x7e, w: 1, ew: 1, elem: 8, enc: both, scalar: true, lig: true},
+	VPEXTRB:    {name: "vpextrb", pp: 1, mm: 3, opc: 0x14, elem: 1, enc: both, scalar: true, lig: true},
+	VPEXTRW:    {name: "vpextrw", pp: 1, mm: 3, opc: 0x15, elem: 2, enc: both, scalar: true, lig: true},
+	VPINSRB:    {name: "vpinsrb", pp: 1, mm: 3, opc: 0x20, elem: 1, enc: both, scalar: true, lig: true},
+	VPINSRW:    {name: "vpinsrw", pp: 1, mm: 1, opc: 0xc4, elem: 2, enc: both, scalar: true, lig: true},
+	VCVTSI2SS:  {name: "vcvtsi2ss", pp: 2, mm: 1, opc: 0x2a, w: 1, enc: vexOK, lig: true},
+	VCVTSI2SD:  {name: "vcvtsi2sd", pp: 3, mm: 1, opc: 0x2a, w: 1, enc: vexOK, lig: true},
+	VCVTTSD2SI: {name: "vcvttsd2si", pp: 3, mm: 1, opc: 0x2c, w: 1, enc: vexOK, lig: true},
+	VMOVMSKPS:  {name: "vmovmskps", mm: 1, opc: 0x50, enc: vexOK},
+	VMOVMSKPD:  {name: "vmovmskpd", pp: 1, mm: 1, opc: 0x50, enc: vexOK},
 }

@@ -77,7 +77,8 @@ func (a *Asm) KR(op Op, l Len, dst Mask, x Vec) { a.vec(op, l, uint8(dst), 0, V(
 // RK emits a move of a predicate into lanes of all ones (vpmovm2d).
 func (a *Asm) RK(op Op, l Len, dst Vec, k Mask) { a.vec(op, l, uint8(dst), 0, V(Vec(k)), -1) }
 
-// GM emits a move of lane signs into a general-purpose register (vmovmskps).
+// GM emits an operation whose result is a general-purpose register (vmovmskps,
+// vcvttsd2si).
 func (a *Asm) GM(op Op, l Len, dst Reg, x Vec) { a.vec(op, l, uint8(dst), 0, V(x), -1) }
 
 // RVMR emits dst = x or y by the sign of the lanes of m (vblendvps).
