@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"testing"
 	"unsafe"
@@ -239,6 +240,44 @@ func TestStreaming(t *testing.T) {
 				}
 				if err := equalOutputs(k, want, run(c.streaming())); err != nil {
 					t.Fatalf("%s of %d: %v", k.Name, n, err)
+				}
+			}
+		}
+	}
+}
+
+// TestHalfTies converts the midpoints between neighbouring 16-bit values, and the
+// values right beside them, where a second rounding would show.
+func TestHalfTies(t *testing.T) {
+	for _, from := range []ir.DType{ir.F32, ir.F64} {
+		for _, to := range []ir.DType{ir.F16, ir.BF16} {
+			k := opKernel(kernel.OpCvt, from, to, 1)
+			codes, _ := prepare(t, k, true)
+			var in []float64
+			for h := uint64(0); h < 0xffff; h++ {
+				value := func(h uint64) float64 { return math.Float64frombits(kernel.Convert(ir.F64, to, h)) }
+				a, b := value(h), value(h+1)
+				m := a/2 + b/2
+				in = append(in, a, m, math.Nextafter(m, a), math.Nextafter(m, b), math.Nextafter(a, b))
+			}
+			n := int64(len(in))
+			x, y := make([]byte, n*8), make([]byte, n*2)
+			size := from.Size()
+			for i, v := range in {
+				put(unsafe.Pointer(&x[i*size]), size, kernel.Convert(from, ir.F64, math.Float64bits(v))) // rounded to from
+			}
+			one := []int64{1}
+			for _, c := range codes {
+				c.Run(&kernel.Launch{Extents: []int64{n}, Args: []kernel.Operand{
+					{Base: unsafe.Pointer(&x[0]), Size: n * int64(size), Strides: one},
+					{Base: unsafe.Pointer(&y[0]), Size: n * 2, Strides: one},
+				}})
+				for i := range in {
+					bits := get(unsafe.Pointer(&x[i*size]), size)
+					want, got := kernel.Convert(to, from, bits), get(unsafe.Pointer(&y[i*2]), 2)
+					if want != got && !(isNaN(to, want) && isNaN(to, got)) {
+						t.Fatalf("%s to %s at %d lanes: %x gives %x, want %x", from, to, c.lanes, bits, got, want)
+					}
 				}
 			}
 		}
