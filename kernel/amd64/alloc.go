@@ -96,7 +96,7 @@ func (g *gen) place(v val) (asm.Mem, bool) {
 
 func (g *gen) typeOf(v val) ir.DType { return g.k.Body[v.ref()].Type }
 
-// begin prepares for a program and returns the most values it holds at once.
+// begin prepares the registers for a program.
 func (g *gen) begin(prog []step) {
 	g.uses = g.countUses(prog)
 	g.pos = 0
@@ -303,14 +303,14 @@ func (g *gen) arg(v val) asm.Arg {
 		g.lock[r] = true
 		return asm.V(r)
 	}
-	if m, ok := g.place(v); ok && g.next2(v) > g.pos+64 {
+	if m, ok := g.place(v); ok && g.nextAfter(v) > g.pos+64 {
 		return asm.M(m)
 	}
 	return asm.V(g.reg(v))
 }
 
-// next2 returns the position of the use after the current one.
-func (g *gen) next2(v val) int {
+// nextAfter returns the position of the use after the current one.
+func (g *gen) nextAfter(v val) int {
 	for _, p := range g.uses[v] {
 		if p > g.pos {
 			return p
@@ -322,7 +322,7 @@ func (g *gen) next2(v val) int {
 // dies reports whether a register holds a temporary that this step uses last.
 func (g *gen) dies(v val) bool {
 	r, ok := g.where[v]
-	return ok && g.state[r] == busy && g.next2(v) == 1<<30
+	return ok && g.state[r] == busy && g.nextAfter(v) == 1<<30
 }
 
 // release frees the operands that the current step used last, so that its
