@@ -1,0 +1,65 @@
+package nn
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sinter-go/sinter"
+)
+
+// Layer maps a tensor to a tensor. Models with other signatures need not be
+// layers; [Params], [Save] and [Load] take any struct.
+type Layer interface {
+	Forward(x *sinter.Tensor) *sinter.Tensor
+}
+
+// Func is a layer without parameters.
+type Func func(x *sinter.Tensor) *sinter.Tensor
+
+// Forward calls the function.
+func (f Func) Forward(x *sinter.Tensor) *sinter.Tensor { return f(x) }
+
+// Sequential applies layers one after the other. Its parameters are named after
+// the positions: "0.weight", "2.weight", …; in a field Layers, "layers.0.weight".
+type Sequential []Layer
+
+// Forward applies the layers in order. Without layers it returns x.
+func (s Sequential) Forward(x *sinter.Tensor) *sinter.Tensor {
+	for _, l := range s {
+		x = l.Forward(x)
+	}
+	return x
+}
+
+// String lists the layers, one a line.
+func (s Sequential) String() string {
+	var b strings.Builder
+	b.WriteString("Sequential(")
+	for i, l := range s {
+		text := describe(l)
+		fmt.Fprintf(&b, "\n  %d: %s", i, strings.ReplaceAll(text, "\n", "\n  "))
+	}
+	if len(s) > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// describe names a layer: by its String method, else by its type.
+func describe(l Layer) string {
+	if s, ok := l.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", l), "*"), "nn.")
+}
+
+// Use returns the present value of a parameter for use with x: as a member of the
+// scope that x belongs to, and as [sinter.Var.Value] returns it if x belongs to
+// none. Layers take their parameters through it.
+func Use(v *sinter.Var, x *sinter.Tensor) *sinter.Tensor {
+	if s := x.Scope(); s != nil {
+		return v.In(s)
+	}
+	return v.Value()
+}

@@ -1,0 +1,41 @@
+package nn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Summary returns a table of a model's parameters: name, shape, dtype, number of
+// elements, and the total.
+func Summary(model any) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "name\tshape\tdtype\telements")
+	n := 0
+	for _, p := range Params(model) {
+		t := p.Var.Borrow()
+		if err := t.Err(); err != nil {
+			fmt.Fprintf(w, "%s\t%v\n", p.Name, err)
+			continue
+		}
+		n += t.Size()
+		fmt.Fprintf(w, "%s\t%v\t%s\t%s\n", p.Name, t.Shape(), t.DType(), thousands(t.Size()))
+	}
+	fmt.Fprintf(w, "total\t\t\t%s\n", thousands(n))
+	w.Flush()
+	return b.String()
+}
+
+// thousands writes a number with commas: 17,226.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	digits := strings.TrimPrefix(s, "-")
+	out := ""
+	for len(digits) > 3 {
+		out = "," + digits[len(digits)-3:] + out
+		digits = digits[:len(digits)-3]
+	}
+	return s[:len(s)-len(strings.TrimPrefix(s, "-"))] + digits + out
+}
