@@ -26,7 +26,7 @@ type Block struct {
 	space  space
 	spaces []space // per node, over the same axes
 	inArgs [][]int // per node and operand: argument number, or -1 for a value of the block
-	stored []int   // per node: argument number of its (only) result, -1 if it is not stored
+	stored [][]int // per node and result: argument number, -1 if it is not stored
 	empty  bool    // the reduced group has no elements
 	tree   kernel.Tree
 }
@@ -51,6 +51,11 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 		n := &nodes[i]
 		if len(nodes) > 1 && (n.Row.Access != ir.Elementwise || !n.Out[0].Shape.Equal(nodes[0].Out[0].Shape)) {
 			return nil, ir.Errorf(ir.ErrInternal, "%s does not share the iteration space of the block", n.Row.Name)
+		}
+		for _, t := range n.Out[1:] {
+			if !t.Shape.Equal(n.Out[0].Shape) {
+				return nil, ir.Errorf(ir.ErrUnsupported, "results of shapes %v and %v do not come from one body", n.Out[0].Shape, t.Shape)
+			}
 		}
 		in, out := make([]ir.Layout, len(n.In)), make([]ir.Layout, len(n.Out))
 		for j, t := range n.In {
@@ -118,13 +123,16 @@ func (b *Block) collectArgs(inside map[ir.ID]bool, stored func(ir.ID) bool) {
 		b.inArgs = append(b.inArgs, numbers)
 	}
 	for i := range b.Nodes {
-		b.stored = append(b.stored, -1)
-		t := b.Nodes[i].Out[0]
-		if stored == nil || stored(t.ID) {
-			b.stored[i] = len(b.Args)
-			b.Args = append(b.Args, Arg{Tensor: t.ID})
-			b.space.out = append(b.space.out, b.spaces[i].out[0])
+		numbers := make([]int, len(b.Nodes[i].Out))
+		for j, t := range b.Nodes[i].Out {
+			numbers[j] = -1
+			if stored == nil || stored(t.ID) {
+				numbers[j] = len(b.Args)
+				b.Args = append(b.Args, Arg{Tensor: t.ID})
+				b.space.out = append(b.space.out, b.spaces[i].out[j])
+			}
 		}
+		b.stored = append(b.stored, numbers)
 	}
 }
 
@@ -160,24 +168,24 @@ func (b *Block) dropReduced() {
 // are not bindings, axes, access classes and tree. Sizes are not in it.
 func (b *Block) Key() string {
 	buf := make([]byte, 0, 128)
-	local := map[ir.ID]int{}
+	local := map[ir.ID]int{} // results in order
 	for i := range b.Nodes {
 		n := &b.Nodes[i]
 		buf = append(buf, n.Row.Name...)
 		buf = append(buf, 0, n.Row.Version, byte(len(n.In)))
 		for j, t := range n.In {
-			source := byte(0)
+			source := 0
 			if b.inArgs[i][j] >= 0 {
-				source = byte(1 + b.inArgs[i][j])
+				source = 1 + b.inArgs[i][j]
 			} else if p, ok := local[t.ID]; ok {
-				source = byte(128 + p)
+				source = -1 - p
 			}
-			buf = append(buf, byte(t.DType), source)
+			buf = binary.AppendVarint(append(buf, byte(t.DType)), int64(source))
 		}
-		for _, t := range n.Out {
-			buf = append(buf, byte(t.DType), byte(b.stored[i]+1))
+		for j, t := range n.Out {
+			buf = binary.AppendVarint(append(buf, byte(t.DType)), int64(b.stored[i][j]))
+			local[t.ID] = len(local)
 		}
-		local[n.Out[0].ID] = i
 	}
 	buf = append(buf, byte(b.tree.Kind))
 	buf = binary.AppendUvarint(buf, uint64(b.tree.Chunk))
@@ -216,8 +224,10 @@ func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
 				argType[k] = b.Nodes[i].In[j].DType
 			}
 		}
-		if k := b.stored[i]; k >= 0 {
-			argType[k] = b.Nodes[i].Out[0].DType
+		for j, k := range b.stored[i] {
+			if k >= 0 {
+				argType[k] = b.Nodes[i].Out[j].DType
+			}
 		}
 	}
 	for i := range b.Args {
@@ -230,13 +240,15 @@ func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
 	values := map[ir.ID]kernel.Ref{}
 	var params []ParamRef
 	for i := range b.Nodes {
-		v, err := b.expand(kb, i, values, &params)
+		results, err := b.expand(kb, i, values, &params)
 		if err != nil {
 			return nil, nil, &ir.Error{Kind: ir.ErrInternal, Op: b.Nodes[i].Row.Name, Operands: b.Nodes[i].InTypes(), Cause: err}
 		}
-		values[b.Nodes[i].Out[0].ID] = v
-		if k := b.stored[i]; k >= 0 {
-			kb.Store(k, v)
+		for j, v := range results {
+			values[b.Nodes[i].Out[j].ID] = v
+			if k := b.stored[i][j]; k >= 0 {
+				kb.Store(k, v)
+			}
 		}
 	}
 	if err := kb.K.Verify(); err != nil {
@@ -245,13 +257,13 @@ func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
 	return kb.K, params, nil
 }
 
-// expand emits the body of node i and returns its result, rounded to its dtype.
-func (b *Block) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, params *[]ParamRef) (kernel.Ref, error) {
+// expand emits the body of node i and returns its results, rounded to their dtypes.
+func (b *Block) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, params *[]ParamRef) ([]kernel.Ref, error) {
 	n := &b.Nodes[i]
 	t := n.Row.ComputeType(n.InTypes(), n.OutTypes())
 	program := n.Row.Program(t)
 	if program == nil {
-		return kernel.None, ir.Errorf(ir.ErrDType, "%s does not compute in %s", n.Row.Name, t)
+		return nil, ir.Errorf(ir.ErrDType, "%s does not compute in %s", n.Row.Name, t)
 	}
 	env := kernel.Env{T: t, Names: map[string]kernel.Ref{}, Gathered: map[string]int{}, Tree: b.tree, Empty: b.empty}
 	for j, in := range n.In {
@@ -304,13 +316,17 @@ func (b *Block) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, p
 	}
 	names, err := kb.Expand(program, env)
 	if err != nil {
-		return kernel.None, err
+		return nil, err
 	}
-	y, ok := names[n.Row.ResultName(0)]
-	if !ok {
-		return kernel.None, ir.Errorf(ir.ErrInternal, "the body does not define %s", n.Row.ResultName(0))
+	results := make([]kernel.Ref, len(n.Out))
+	for j, t := range n.Out {
+		y, ok := names[n.Row.ResultName(j)]
+		if !ok {
+			return nil, ir.Errorf(ir.ErrInternal, "the body does not define %s", n.Row.ResultName(j))
+		}
+		results[j] = kb.Convert(y, t.DType)
 	}
-	return kb.Convert(y, n.Out[0].DType), nil
+	return results, nil
 }
 
 // Bind returns the bits of the launch parameters.
