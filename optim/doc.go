@@ -1,0 +1,11 @@
+// Package optim changes parameters so that a loss falls: optimizers and
+// learning-rate schedules.
+//
+// Invariants between packages: a step is made of tensor operations alone, so it
+// runs on the device of the parameters, waits for nothing and can be fused; what
+// changes from step to step (learning rate, bias corrections) enters as values of
+// constants, not as structure, so that every step has the same plan. Numbers that
+// are worked out on the host use operations that round alike on every processor.
+// The state of an optimizer is a list of named variables and a step count: saved
+// and restored, training goes on with the same bits.
+package optim
