@@ -8,6 +8,9 @@ import "github.com/sinter-go/sinter"
 // loss an error when it is read. It is NaN if there are no rows.
 func CrossEntropy(logits, labels *sinter.Tensor) *sinter.Tensor {
 	y := logits.LogSoftmax(-1)
+	if y.Err() != nil {
+		return y // before what follows finds fault with its shape
+	}
 	classes := y.Dim(-1)
 	// Picking labels from the list of classes checks them, on the device; the
 	// comparison then marks one element of each row. Gradients flow through the

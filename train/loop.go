@@ -1,0 +1,215 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/autodiff"
+	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+)
+
+// ErrDiverged marks a training whose loss became infinite or NaN.
+var ErrDiverged = errors.New("the loss is no longer a number")
+
+// Loop trains a model on a set of labelled samples. Model, Optimizer and Train
+// are required. A Loop is used by one goroutine at a time.
+type Loop struct {
+	Model     nn.Layer
+	Optimizer optim.Optimizer
+	Train     *data.Set
+	Test      *data.Set // evaluated after every epoch, if there is one
+
+	// Loss takes the model's result and i64 labels of shape [batch] and returns
+	// a scalar; nn.CrossEntropy if nil.
+	Loss func(y, labels *sinter.Tensor) *sinter.Tensor
+
+	Epochs int    // in all, those before a checkpoint included
+	Batch  int    // samples a step; 0 means 32
+	Seed   uint64 // of the order of samples and of Augment
+
+	// Augment, if set, changes a copy of a sample before it is used. What it
+	// does may depend on the sample and the random numbers alone.
+	Augment Augment
+
+	// Checkpoint, if set, is the file that is replaced after every epoch.
+	// Settings are stored in it, and must be equal when training is resumed.
+	Checkpoint string
+	Settings   map[string]string
+
+	Events Events
+
+	done Report // of the last whole epoch
+}
+
+// Events are called while a loop runs, by its goroutine; those that are nil are
+// left out.
+type Events struct {
+	// Step is called when a step was recorded. The device may be some steps
+	// behind.
+	Step func(Progress)
+	// Epoch is called when an epoch is done, evaluated and saved.
+	Epoch func(Report)
+}
+
+// Progress tells how far a training is.
+type Progress struct {
+	Epoch, Epochs int // the epoch that is running, from 1
+	Step, Steps   int // of all epochs
+}
+
+// Report tells what an epoch came to.
+type Report struct {
+	Epoch  int     // from 1; 0 before the first
+	Epochs int     // in all
+	Loss   float64 // mean over the samples of the epoch
+	Test   Score   // on the test set; zero without one
+	Time   time.Duration
+}
+
+// Run trains until Epochs are done and returns the report of the last. When ctx
+// ends it stops between two steps and returns the report of the last whole epoch,
+// which is also what the checkpoint holds, and the context's error. Other errors
+// are those of the settings, the model, the device and the file system;
+// [ErrDiverged] leaves the checkpoint of the epoch before.
+func (l *Loop) Run(ctx context.Context) (Report, error) {
+	if err := l.check(); err != nil {
+		return l.done, err
+	}
+	for l.done.Epoch < l.Epochs {
+		r, err := l.epoch(ctx, l.done.Epoch)
+		if err != nil {
+			return l.done, err
+		}
+		l.done = r
+		if l.Checkpoint != "" {
+			if err := l.save(ctx); err != nil {
+				return l.done, err
+			}
+		}
+		if l.Events.Epoch != nil {
+			l.Events.Epoch(r)
+		}
+	}
+	return l.done, nil
+}
+
+// Steps returns the number of steps of an epoch.
+func (l *Loop) Steps() int {
+	if l.Train == nil {
+		return 0
+	}
+	return (l.Train.N + l.batch() - 1) / l.batch()
+}
+
+func (l *Loop) batch() int {
+	if l.Batch == 0 {
+		return 32
+	}
+	return l.Batch
+}
+
+func (l *Loop) check() error {
+	switch {
+	case l.Model == nil || l.Optimizer == nil || l.Train == nil:
+		return errors.New("train: a loop needs Model, Optimizer and Train")
+	case l.Epochs < 0 || l.Batch < 0:
+		return fmt.Errorf("train: %d epochs in batches of %d, expected positive numbers", l.Epochs, l.Batch)
+	case l.Train.N == 0:
+		return errors.New("train: there are no samples")
+	}
+	for _, s := range []*data.Set{l.Train, l.Test} {
+		if s == nil {
+			continue
+		}
+		if err := s.Validate(); err != nil {
+			return err
+		}
+		if s.Labels == nil {
+			return errors.New("train: samples without labels")
+		}
+	}
+	return nil
+}
+
+// epoch makes the steps of an epoch, counted from 0, and evaluates.
+func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
+	began := time.Now()
+	dev := deviceOf(l.Optimizer.Params())
+	total := sinter.NewVar(sinter.On(dev).Zeros(sinter.F32))
+	total.Freeze()
+	defer func() { total.Borrow().Release() }()
+	step := epoch * l.Steps()
+	for rows := range l.Train.Batches(l.batch(), l.Seed, epoch) {
+		if ctx.Err() != nil {
+			return Report{}, context.Cause(ctx)
+		}
+		if err := l.step(dev, rows, l.random(step), total); err != nil {
+			return Report{}, fmt.Errorf("train: epoch %d, step %d: %w", epoch+1, step+1, err)
+		}
+		step++
+		if l.Events.Step != nil {
+			l.Events.Step(Progress{Epoch: epoch + 1, Epochs: l.Epochs, Step: step, Steps: l.Epochs * l.Steps()})
+		}
+	}
+	sum, err := sinter.Item[float32](ctx, total.Borrow())
+	if err != nil {
+		return Report{}, fmt.Errorf("train: epoch %d: %w", epoch+1, err)
+	}
+	r := Report{Epoch: epoch + 1, Epochs: l.Epochs, Loss: float64(sum) / float64(l.Train.N)}
+	if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
+		return Report{}, fmt.Errorf("train: epoch %d: %w (%v); a lower learning rate may help", epoch+1, ErrDiverged, r.Loss)
+	}
+	if l.Test != nil {
+		p, err := Predict(ctx, l.Model, dev, l.Test)
+		if err != nil {
+			return Report{}, fmt.Errorf("train: epoch %d: evaluation: %w", epoch+1, err)
+		}
+		r.Test = p.Score(l.Test.Labels)
+	}
+	r.Time = time.Since(began)
+	return r, nil
+}
+
+// step makes one step on some rows of the training set, and adds their losses to
+// the total.
+func (l *Loop) step(dev *sinter.Device, rows []int, random *random, total *sinter.Var) error {
+	s := sinter.NewScope("step")
+	defer s.End()
+	x, labels := l.load(dev, rows, random)
+	defer x.Release()
+	defer labels.Release()
+	loss := l.Loss
+	if loss == nil {
+		loss = nn.CrossEntropy
+	}
+	y := loss(l.Model.Forward(s.In(x)), s.In(labels))
+	params := l.Optimizer.Params()
+	vars := make([]*sinter.Var, len(params))
+	for i, p := range params {
+		vars[i] = p.Var
+	}
+	grads, err := autodiff.Gradients(y, vars...)
+	if err != nil {
+		return err
+	}
+	if err := total.Set(total.In(s).Add(y.Detach().Cast(sinter.F32).Mul(len(rows)))); err != nil {
+		return err
+	}
+	return l.Optimizer.Step(grads)
+}
+
+// deviceOf is where the parameters live.
+func deviceOf(params []nn.Named) *sinter.Device {
+	for _, p := range params {
+		if d := p.Var.Borrow().Device(); d != nil {
+			return d
+		}
+	}
+	return sinter.DefaultDevice()
+}
