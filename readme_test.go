@@ -1,0 +1,113 @@
+package sinter_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/autodiff"
+)
+
+// The functions below hold the README's Go blocks, line by line;
+// TestReadmeCode compares them.
+
+func readmeExample() error {
+	// Fit y = 3x - 1 by gradient descent.
+	g := sinter.NewGenerator(1)
+	x := g.Uniform(sinter.Of{}, sinter.F32, 256, 1)
+	y := x.Mul(3).Sub(1)
+
+	w := sinter.NewVar(sinter.Zeros(sinter.F32, 1, 1))
+	b := sinter.NewVar(sinter.Zeros(sinter.F32, 1))
+	for step := 0; step < 200; step++ {
+		s := sinter.NewScope("step") // everything made in it is released at its end
+		diff := s.In(x).MatMul(w.In(s)).Add(b.In(s)).Sub(y)
+		loss := diff.Mul(diff).Mean()
+		grads, err := autodiff.Gradients(loss, w, b)
+		if err != nil {
+			return err
+		}
+		for i, v := range []*sinter.Var{w, b} {
+			if err := v.Set(v.In(s).Sub(grads[i].Mul(0.5))); err != nil {
+				return err
+			}
+		}
+		s.End()
+	}
+	fmt.Println(w.Value().Reshape(), b.Value().Reshape())
+	return nil
+}
+
+func readmeError(ctx context.Context) error {
+	a := sinter.Zeros(sinter.F32, 2, 3)
+	c := a.MatMul(sinter.Zeros(sinter.F32, 4, 5)).Relu().Sum()
+	_, err := sinter.Item[float32](ctx, c)
+	return err
+}
+
+func Example() {
+	if err := readmeExample(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: 2.9999986 f32[] -0.99999917 f32[]
+}
+
+func blocks(t *testing.T, language string) []string {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1) {
+		if m[1] == language {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+func TestReadmeCode(t *testing.T) {
+	self, err := os.ReadFile("readme_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := blocks(t, "go")
+	if len(code) != 2 {
+		t.Fatalf("the README has %d Go blocks, expected 2", len(code))
+	}
+	for i, b := range code {
+		var indented strings.Builder
+		for _, line := range strings.SplitAfter(b, "\n") {
+			if strings.TrimSpace(line) != "" {
+				indented.WriteString("\t")
+			}
+			indented.WriteString(line)
+		}
+		if !strings.Contains(string(self), indented.String()) {
+			t.Errorf("block %d of the README is not in readme_test.go, line by line", i)
+		}
+	}
+}
+
+func TestReadmeOutput(t *testing.T) {
+	out := blocks(t, "")
+	if len(out) != 2 {
+		t.Fatalf("the README shows %d outputs, expected 2", len(out))
+	}
+	if out[0] != "2.9999986 f32[] -0.99999917 f32[]\n" {
+		t.Errorf("the README shows %q, the example prints otherwise", out[0])
+	}
+	err := readmeError(context.Background())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	got := regexp.MustCompile(`^.*readme_test\.go:\d+`).ReplaceAllString(err.Error(), "main.go:14")
+	if got+"\n" != out[1] {
+		t.Errorf("got %q\nthe README shows %q", got, out[1])
+	}
+}
