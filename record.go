@@ -3,6 +3,7 @@ package sinter
 import (
 	"math"
 	"reflect"
+	"runtime"
 
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
@@ -85,14 +86,20 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 		return decompose(r, s, scope, attrs, in)
 	}
 	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: callsite.Find()}
+	var borrowed []ir.ID
 	for i, t := range in {
 		if t.h.stream.dev != s.dev {
 			return raise(ir.Errorf(ir.ErrDevice, "operand %d is on %s, the first is on %s; move it with CopyTo", i, t.h.stream.dev, s.dev))
 		}
+		id := t.h.id
 		if t.h.stream != s {
-			t.h.stream.Flush() // what made it goes first
+			if id, err = s.adopt(t.h); err != nil {
+				s.dev.backend.Free(borrowed...)
+				return fail(err)
+			}
+			borrowed = append(borrowed, id)
 		}
-		node.In[i] = ir.Tensor{ID: t.h.id, Type: t.typ}
+		node.In[i] = ir.Tensor{ID: id, Type: t.typ}
 	}
 	out := make([]*Tensor, len(outTypes))
 	for i, ty := range outTypes {
@@ -105,7 +112,8 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 		}
 	}
 	track(r, attrs, in, out, scope)
-	s.record(node)
+	s.record(node, borrowed)
+	runtime.KeepAlive(in) // a handle collected before the node was recorded would be freed before it
 	return out
 }
 

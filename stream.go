@@ -2,6 +2,7 @@ package sinter
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -44,11 +45,12 @@ func (s *Stream) Cuts() Cuts {
 	return s.cuts
 }
 
-// record appends a node.
-func (s *Stream) record(n ir.Node) {
+// record appends a node. The borrowed ids are freed after it.
+func (s *Stream) record(n ir.Node, borrowed []ir.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending = append(s.pending, n)
+	s.frees = append(s.frees, borrowed...)
 	for _, t := range n.Out {
 		s.bytes += t.Bytes()
 	}
@@ -72,11 +74,26 @@ func (s *Stream) Flush() {
 	s.submit()
 }
 
+// adopt gives a tensor of another stream of the device a second id, to be freed
+// after the node that uses it: the owner may release its own at any time.
+func (s *Stream) adopt(h *handle) (ir.ID, error) {
+	h.stream.Flush() // what made it goes first
+	if err := h.stream.failure(h.id); err != nil {
+		return 0, err
+	}
+	id := s.dev.newID()
+	if err := s.dev.backend.Alias(h.id, id); err != nil {
+		return 0, err
+	}
+	runtime.KeepAlive(h)
+	return id, nil
+}
+
 // submit hands pending nodes and frees to the backend. The lock is held, so that
 // the order of the queue is the order of recording.
 func (s *Stream) submit() {
 	if len(s.pending) > 0 {
-		nodes := s.pending
+		nodes := s.withoutFailed(s.pending)
 		s.pending, s.bytes = nil, 0
 		if err := s.dev.backend.Submit(s.ctx, nodes); err != nil {
 			s.poison(nodes, ir.AsError(err))
@@ -90,6 +107,31 @@ func (s *Stream) submit() {
 		}
 		s.dev.backend.Free(ids...)
 	}
+}
+
+// withoutFailed drops nodes whose operands never reached the device; the first
+// error is passed on to their results.
+func (s *Stream) withoutFailed(nodes []ir.Node) []ir.Node {
+	if len(s.failed) == 0 {
+		return nodes
+	}
+	kept := nodes[:0]
+	for _, n := range nodes {
+		var err *ir.Error
+		for _, t := range n.In {
+			if err == nil {
+				err = s.failed[t.ID]
+			}
+		}
+		if err == nil {
+			kept = append(kept, n)
+			continue
+		}
+		for _, t := range n.Out {
+			s.failed[t.ID] = err
+		}
+	}
+	return kept
 }
 
 // poison remembers the results of nodes that never reached the device.

@@ -31,18 +31,11 @@ func (v *Var) leaf(t *Tensor) *Tensor {
 		return errored(t.failure())
 	}
 	t = t.Detach()
-	if t.scope != nil {
-		s := t.scope
-		for t.scope != nil { // out of every scope
-			t = t.scope.Keep(t)
-			if t.failure() != nil {
-				return t
-			}
-			if t.scope == s {
-				break
-			}
-			s = t.scope
-		}
+	for t.scope != nil { // out of every scope, to the outermost and beyond
+		t = t.scope.Keep(t)
+	}
+	if t.failure() != nil {
+		return t
 	}
 	if v.frozen || !t.typ.DType.IsFloat() {
 		return t
