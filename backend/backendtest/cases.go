@@ -35,7 +35,9 @@ type testCase struct {
 var allCases = sync.OnceValue(func() []*testCase {
 	var out []*testCase
 	for _, r := range ir.Rows() {
-		out = append(out, CasesOf(r)...)
+		if r.Decompose == nil { // else no backend sees it
+			out = append(out, CasesOf(r)...)
+		}
 	}
 	return out
 })
@@ -63,10 +65,8 @@ func CasesOf(r *ir.Row) []*testCase {
 				switch {
 				case len(in) == 0:
 					use = layouts[:1]
-				case c.edge && len(r.Attrs) > 0 && r.Access == ir.Elementwise:
-					use = []string{"mixed"} // there are many of them: one per dtype or value
-				case c.edge:
-					use = []string{"contiguous", "mixed"}
+				case c.edge: // one layout, by turns
+					use = []string{"contiguous", "mixed"}[len(out)%2:][:1]
 				}
 				for _, l := range use {
 					t := &testCase{row: r, attrs: attrs, in: in, out: types, layout: l}

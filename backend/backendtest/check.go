@@ -61,7 +61,7 @@ func checkRef(x *testCase, in []host, got host) error {
 	for i := range in {
 		wide[i] = in[i].spread(got.typ.Shape)
 	}
-	args := make([]float64, len(in))
+	args := append(make([]float64, len(in)), attrValues(x)...)
 	for i := range got.bits {
 		exact := true
 		for j := range wide {
@@ -77,6 +77,26 @@ func checkRef(x *testCase, in []host, got host) error {
 		}
 	}
 	return nil
+}
+
+// attrValues are the numeric attributes, which follow the operands of a Ref.
+func attrValues(x *testCase) []float64 {
+	var out []float64
+	for i, spec := range x.row.Attrs {
+		switch a := x.attrs[i]; spec.Kind {
+		case ir.AttrInt, ir.AttrBool:
+			out = append(out, float64(a.Int))
+		case ir.AttrFloat:
+			v := a.Float()
+			if x.row.ComputeType(x.in, x.out) == ir.F32 {
+				v = float64(float32(v)) // as the launch parameter is
+			}
+			out = append(out, v)
+		case ir.AttrScalar:
+			out = append(out, a.Scalar().Float())
+		}
+	}
+	return out
 }
 
 // oracleError is what the float64 functions of package math may be off, in units

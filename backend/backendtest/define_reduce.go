@@ -241,10 +241,11 @@ func defineSoftmax(log bool) func(x *testCase, in []host) []expected {
 			for _, a := range v {
 				top = math.Max(top, a) // NaN stays
 			}
-			sum := 0.0
-			for _, a := range v {
-				sum += math.Exp(a - top)
+			exps := make([]float64, len(v))
+			for i, a := range v {
+				exps[i] = math.Exp(a - top)
 			}
+			sum, _ := total(exps)
 			eps, t := x.precision()
 			for _, a := range v {
 				y := math.Exp(a-top) / sum
