@@ -8,8 +8,9 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// The capabilities below are optional: a client asks a Backend for them with a
-// type assertion, and a decorator offers those its inner backend has.
+// The capabilities below, and those of memory.go and mover.go, are optional: a
+// client asks for them with [As], and a decorator offers those its inner backend
+// has.
 
 // Compiler is a backend that runs kernels given in the kernel IR. Fused kernels
 // reach a device only through it.
@@ -98,6 +99,14 @@ type Collective interface {
 type Counters struct {
 	Nodes, Kernels, Views, Routines, Compiled, Interpreted int64
 	CacheHits, CacheMisses                                 int64
+}
+
+// Supporter is a backend that lacks operations, or dtypes or sizes of some, and
+// says so beforehand. What it takes may still fail.
+type Supporter interface {
+	// Supports returns nil, or an error of kind [ir.ErrUnsupported] that says
+	// what of the node the device lacks. It does not wait for the device.
+	Supports(n *ir.Node) error
 }
 
 // Counting is a backend that counts what it does.

@@ -17,8 +17,16 @@ type Driver interface {
 	Open(index int) (Backend, error)
 }
 
+// NamedDriver is a driver whose devices have ids of their own, as those of a
+// router: "name/cuda:0" is its device "cuda:0".
+type NamedDriver interface {
+	Driver
+	OpenNamed(id string) (Backend, error)
+}
+
 // Registry maps names to drivers and opens each device at most once. Device ids
-// are "name" for device 0 and "name:index". It is safe for concurrent use.
+// are "name" for device 0, "name:index", and "name/id" where the driver is a
+// [NamedDriver], which itself opens each of its devices once. It is safe for concurrent use.
 type Registry struct {
 	mu      sync.Mutex
 	drivers map[string]Driver
@@ -56,6 +64,11 @@ func (r *Registry) Driver(name string) Driver {
 
 // Open returns the device with an id, opening it on first use.
 func (r *Registry) Open(id string) (Backend, error) {
+	if n, rest, ok := strings.Cut(id, "/"); ok {
+		if d, ok := r.Driver(n).(NamedDriver); ok {
+			return d.OpenNamed(rest)
+		}
+	}
 	name, index := id, 0
 	if n, i, ok := strings.Cut(id, ":"); ok {
 		v, err := strconv.Atoi(i)

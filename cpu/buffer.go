@@ -16,9 +16,10 @@ const maxIdle = 256 << 20
 // buffer is memory owned by one or more entries of the store. Only the device
 // goroutine touches refs.
 type buffer struct {
-	data  []byte // aligned, of the size asked for
-	class int
-	refs  int
+	data    []byte // aligned, of the size asked for
+	class   int
+	refs    int
+	release func() // of adopted memory, which is not the pool's
 }
 
 // pool keeps freed buffers by size class. Buffers are not zeroed: every kernel
@@ -90,6 +91,10 @@ func (p *pool) account(size int64) {
 // put drops one owner, and keeps the buffer for reuse when it was the last.
 func (p *pool) put(b *buffer) {
 	if b.refs--; b.refs > 0 {
+		return
+	}
+	if b.release != nil {
+		b.release()
 		return
 	}
 	size := int64(cap(b.data))

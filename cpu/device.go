@@ -30,6 +30,9 @@ type Device struct {
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
 
 	closeOnce sync.Once
+	closing   sync.Mutex // guards the pool once the goroutine is gone
+
+	opaque sync.Map // names of rows that have a routine
 }
 
 // maxErrors bounds the errors kept for Sync.
@@ -41,6 +44,8 @@ var (
 	_ backend.Memory   = (*Device)(nil)
 	_ backend.Counting = (*Device)(nil)
 	_ backend.Routines = (*Device)(nil)
+
+	_ backend.Supporter = (*Device)(nil)
 )
 
 // New opens a device.
@@ -54,6 +59,9 @@ func New(opt Options) (*Device, error) {
 	d.pool.limit = opt.Memory
 	d.routines = maps.Clone(builtinRoutines)
 	maps.Copy(d.routines, opt.Routines)
+	for name := range d.routines {
+		d.opaque.Store(name, nil)
+	}
 	go d.q.loop()
 	return d, nil
 }
@@ -198,6 +206,11 @@ func (d *Device) Close() error {
 		d.workers.close()
 		for _, c := range d.kernels {
 			release(c.exe)
+		}
+		d.closing.Lock()
+		defer d.closing.Unlock()
+		for id := range d.store { // adopted memory goes back to its owners
+			d.drop(id)
 		}
 		d.store, d.kernels = nil, nil
 		d.pool.trim()

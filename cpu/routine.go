@@ -22,7 +22,16 @@ func (d *Device) AddRoutine(row string, r Routine) error {
 	if row == "" || r == nil {
 		return ir.Errorf(ir.ErrArgument, "a routine needs a row and a function")
 	}
+	d.opaque.Store(row, nil)
 	return d.q.add(task{run: func() { d.routines[row] = r }})
+}
+
+// Supports says that opaque rows need a routine, and all others run.
+func (d *Device) Supports(n *ir.Node) error {
+	if _, ok := d.opaque.Load(n.Row.Name); n.Row.Access == ir.Opaque && !ok {
+		return &ir.Error{Kind: ir.ErrUnsupported, Op: n.Row.Name, Device: d.opt.ID, Msg: "the device has no routine for it"}
+	}
+	return nil
 }
 
 // routine runs a node through the routine of its row.
