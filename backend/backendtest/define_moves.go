@@ -35,6 +35,20 @@ func init() {
 		"max": defineExtreme(1), "min": defineExtreme(-1), "argmax": defineArg(1), "argmin": defineArg(-1),
 		"softmax": defineSoftmax(false), "log_softmax": defineSoftmax(true), "cumsum": defineCumsum, "matmul": defineMatmul,
 		"uniform": defineUniform, "normal": defineNormal,
+
+		"prod": defineProd, "std": defineStd, "logsumexp": defineLogSumExp, "inf_norm": defineMaxNorm,
+		"any": counted(func(h host, g []int) uint64 { return bit(nonzeros(h, g) > 0) }),
+		"all": counted(func(h host, g []int) uint64 { return bit(nonzeros(h, g) == uint64(len(g))) }), "count_nonzero": counted(nonzeros),
+		"sum_squares": sums(func(a float64) float64 { return a * a }, nil), "l1_norm": sums(math.Abs, nil),
+		"l2_norm": defineNorm(func(*testCase) float64 { return 2 }),
+		"p_norm":  defineNorm(func(x *testCase) float64 { return x.row.Attr(x.attrs, "p").Float() }),
+		"nansum":  sums(func(a float64) float64 { return a }, func(s, _ float64) float64 { return s }),
+		"nanmean": sums(func(a float64) float64 { return a }, func(s, n float64) float64 { return s / n }),
+		"nanmax":  defineNaNExtreme(1), "nanmin": defineNaNExtreme(-1),
+		"cumprod": defineCumprod, "cummax": defineCumExtreme(1), "cummin": defineCumExtreme(-1),
+		"lerp": pairwise(defineLerp), "logaddexp": pairwise(defineLogAddExp), "nextafter": defineNextAfter,
+		"shl": defineShift(true), "shr": defineShift(false),
+		"signbit": defineSignbit,
 	}
 }
 

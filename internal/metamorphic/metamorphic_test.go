@@ -1,0 +1,153 @@
+package metamorphic
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/irtest"
+)
+
+var (
+	longRun = flag.Bool("long", false, "run for minutes")
+	seed    = flag.Uint64("seed", 1, "of the first program")
+)
+
+func open(g cpu.Generator, threads int) func() (backend.Backend, error) {
+	return func() (backend.Backend, error) {
+		d, err := cpu.New(cpu.Options{Generator: g, Threads: threads})
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
+}
+
+var reference = Way{Name: "reference", Open: open(cpu.Interpret, 1), Batch: 1}
+
+// ways lists the ways to run, those of generators that the processor has.
+func ways(seed uint64) []Way {
+	list := []Way{
+		{Name: "interp, 5 threads, wire", Open: open(cpu.Interpret, 5), Wire: true, Free: true},
+		{Name: "interp, fused", Open: open(cpu.Interpret, 2), Fuse: true},
+		{Name: "auto, batches, aliases", Open: open(cpu.Auto, 2), Batch: -1, Alias: true, Peek: true},
+		{Name: "auto, fused, frees, twice", Open: open(cpu.Auto, 1), Fuse: true, Free: true, Repeat: 1},
+		{Name: "auto, all at once, text", Open: open(cpu.Auto, 5), Text: true},
+		{Name: "avx2, one by one, reads", Open: open(cpu.AVX2, 1), Batch: 1, Peek: true, Free: true},
+		{Name: "avx2, fused, batches, aliases", Open: open(cpu.AVX2, 2), Batch: -1, Fuse: true, Alias: true, Free: true},
+		{Name: "avx512, batches, twice", Open: open(cpu.AVX512, 2), Batch: 3, Repeat: 1},
+		{Name: "avx512, fused", Open: open(cpu.AVX512, 5), Fuse: true, Free: true, Peek: true, Batch: 9},
+	}
+	var out []Way
+	for _, w := range list {
+		if b, err := w.Open(); err == nil {
+			_ = b.Close()
+			w.Seed = seed
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// options shape the program of a seed.
+func options(seed uint64) irtest.Options {
+	o := irtest.Options{Nodes: 24, Faults: seed%5 == 0}
+	switch seed % 4 {
+	case 1:
+		o.DTypes = []ir.DType{ir.F32, ir.F16, ir.I64, ir.Bool}
+	case 2:
+		o.MaxElements = 60000
+		o.Nodes = 10
+	}
+	return o
+}
+
+// TestEqualBits: every way to run a random program gives the same bits.
+func TestEqualBits(t *testing.T) {
+	limit := 10 * time.Second
+	if *longRun {
+		limit = 5 * time.Minute
+	}
+	if testing.Short() {
+		limit = 2 * time.Second
+	}
+	end := time.Now().Add(limit)
+	programs, nodes, runs := 0, 0, 0
+	for s := *seed; time.Now().Before(end); s++ {
+		p := irtest.Random(rand.New(rand.NewPCG(s, 11)), options(s))
+		inputs := irtest.InputData(rand.New(rand.NewPCG(s, 12)), p, []float64{0, 0.1}[s%2])
+		want, err := reference.Run(p, inputs)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", s, err, p)
+		}
+		programs++
+		nodes += len(p.Nodes)
+		for _, w := range ways(s) {
+			runs++
+			if what := w.differs(p, inputs, want); what != "" {
+				report(t, s, w, p, inputs, what)
+			}
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d programs of %d nodes, %d runs against the reference", programs, nodes, runs)
+}
+
+// differs runs a program and describes how its outcome is not the one wanted.
+func (w Way) differs(p *ir.Program, inputs [][]byte, want Outcome) string {
+	got, err := w.Run(p, inputs)
+	if err != nil {
+		return err.Error()
+	}
+	return Compare(p, want, got)
+}
+
+func report(t *testing.T, seed uint64, w Way, p *ir.Program, inputs [][]byte, what string) {
+	q, in := Shrink(p, inputs, func(q *ir.Program, in [][]byte) bool {
+		want, err := reference.Run(q, in)
+		return err == nil && w.differs(q, in, want) != ""
+	})
+	var data strings.Builder
+	for i, b := range in {
+		data.WriteString("\n" + fmt.Sprint(q.Inputs[i]) + ": " + hex.EncodeToString(b[:min(len(b), 256)]))
+	}
+	if want, err := reference.Run(q, in); err == nil {
+		what = w.differs(q, in, want)
+	}
+	t.Errorf("seed %d, %s: %s\n%s%s", seed, w.Name, what, q, data.String())
+}
+
+// TestShrink: of a program that fails because of one node, little more is left.
+func TestShrink(t *testing.T) {
+	for s := uint64(0); s < 200; s++ {
+		p := irtest.Random(rand.New(rand.NewPCG(s, 13)), irtest.Options{Nodes: 30})
+		inputs := irtest.InputData(rand.New(rand.NewPCG(s, 14)), p, 0)
+		fails := func(q *ir.Program, _ [][]byte) bool {
+			for _, n := range q.Nodes {
+				if n.Row.Access == ir.Reduce {
+					return true
+				}
+			}
+			return false
+		}
+		if !fails(p, nil) {
+			continue
+		}
+		q, in := Shrink(p, inputs, fails)
+		if q.Verify() != nil || !fails(q, in) || len(in) != len(q.Inputs) {
+			t.Fatalf("seed %d: what is left does not fail\n%s", s, q)
+		}
+		if len(q.Nodes) > 12 {
+			t.Errorf("seed %d: %d nodes are left of %d\n%s", s, len(q.Nodes), len(p.Nodes), q)
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package metamorphic
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
+)
+
+// Way is how a program is run. None may change a bit of a result.
+type Way struct {
+	Name   string
+	Open   func() (backend.Backend, error)
+	Batch  int    // nodes per submission; 0 means all at once, -1 means random
+	Fuse   bool   // runs of elementwise nodes of one shape become one kernel
+	Wire   bool   // through wire form first
+	Text   bool   // through text form first
+	Alias  bool   // operands are used through aliases whose origin is freed
+	Free   bool   // tensors are freed after their last use
+	Peek   bool   // results are read and flushed between submissions
+	Repeat int    // further runs on the same device, on cached kernels
+	Seed   uint64 // of the choices above
+}
+
+// Outcome is what a program gives: contents or the error of each output.
+type Outcome struct {
+	Data []backend.Data
+	Errs []error
+}
+
+// Run runs a program and returns its outputs.
+func (w Way) Run(p *ir.Program, inputs [][]byte) (out Outcome, err error) {
+	if p, err = w.translated(p); err != nil {
+		return out, err
+	}
+	b, err := w.Open()
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		if e := b.Close(); err == nil {
+			err = e
+		}
+	}()
+	for i := 0; i <= w.Repeat; i++ {
+		r := &runner{Way: w, b: b, p: p, rng: rand.New(rand.NewPCG(w.Seed, uint64(i))), names: map[ir.ID]ir.ID{}}
+		r.next = ir.ID(i * 1_000_000)
+		again, err := r.run(inputs)
+		if err != nil {
+			return out, err
+		}
+		if i > 0 {
+			if d := Compare(p, out, again); d != "" {
+				return out, fmt.Errorf("run %d differs from the first: %s", i, d)
+			}
+		}
+		out = again
+	}
+	if m, ok := b.(backend.Memory); ok {
+		u, err := m.MemoryUsage(context.Background())
+		if err != nil || u.Tensors != 0 || u.InUse != 0 {
+			return out, fmt.Errorf("%d tensors and %d bytes are live at the end (%v)", u.Tensors, u.InUse, err)
+		}
+	}
+	return out, nil
+}
+
+func (w Way) translated(p *ir.Program) (*ir.Program, error) {
+	var err error
+	if w.Wire {
+		if p, err = ir.DecodeWire(p.AppendWire(nil), nil); err != nil {
+			return nil, fmt.Errorf("wire form: %w", err)
+		}
+	}
+	if w.Text {
+		if p, err = ir.ParseProgram(p.String(), nil); err != nil {
+			return nil, fmt.Errorf("text form: %w", err)
+		}
+	}
+	return p, nil
+}
+
+type runner struct {
+	Way
+	b     backend.Backend
+	p     *ir.Program
+	rng   *rand.Rand
+	names map[ir.ID]ir.ID // of the program's tensors on the device
+	next  ir.ID
+	uses  map[ir.ID]int // still to come, outputs included
+	live  map[ir.ID]bool
+	types map[ir.ID]ir.Type // by device id
+}
+
+func (r *runner) run(inputs [][]byte) (Outcome, error) {
+	r.uses, r.live, r.types = map[ir.ID]int{}, map[ir.ID]bool{}, map[ir.ID]ir.Type{}
+	for i := range r.p.Nodes {
+		for _, t := range r.p.Nodes[i].In {
+			r.uses[t.ID]++
+		}
+	}
+	for _, id := range r.p.Outputs {
+		r.uses[id]++
+	}
+	for i, t := range r.p.Inputs {
+		if err := r.b.Upload(r.fresh(t), inputs[i]); err != nil {
+			return Outcome{}, err
+		}
+		r.drop(t.ID)
+	}
+	for from := 0; from < len(r.p.Nodes); {
+		to := len(r.p.Nodes)
+		switch {
+		case r.Batch > 0:
+			to = min(from+r.Batch, to)
+		case r.Batch < 0:
+			to = min(from+1+r.rng.IntN(5), to)
+		}
+		if err := r.submit(from, to); err != nil {
+			return Outcome{}, err
+		}
+		from = to
+	}
+	return r.read()
+}
+
+// fresh gives a tensor of the program an id on the device.
+func (r *runner) fresh(t ir.Tensor) ir.Tensor {
+	r.next++
+	r.names[t.ID] = r.next
+	r.live[r.next] = true
+	r.types[r.next] = t.Type
+	return ir.Tensor{ID: r.next, Type: t.Type}
+}
+
+// operand returns the id to use a tensor by: now and then an alias, after which
+// the old id is freed.
+func (r *runner) operand(t ir.Tensor) (ir.Tensor, error) {
+	id := r.names[t.ID]
+	if r.Alias && r.rng.IntN(3) == 0 {
+		y := r.fresh(t)
+		if err := r.b.Alias(id, y.ID); err != nil {
+			return y, err
+		}
+		r.b.Free(id)
+		delete(r.live, id)
+		id = y.ID
+	}
+	return ir.Tensor{ID: id, Type: t.Type}, nil
+}
+
+func (r *runner) submit(from, to int) error {
+	var nodes []ir.Node
+	flush := func() error {
+		err := r.launch(nodes)
+		nodes = nil
+		return err
+	}
+	for i := from; i < to; i++ {
+		n := r.p.Nodes[i]
+		m := ir.Node{Row: n.Row, Attrs: n.Attrs, Site: n.Site}
+		chosen := map[ir.ID]ir.Tensor{} // one id per node, however often it is an operand
+		for _, t := range n.In {
+			if x, ok := chosen[t.ID]; ok {
+				m.In = append(m.In, x)
+				continue
+			}
+			if r.Alias && len(nodes) > 0 { // aliases follow what is queued
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			x, err := r.operand(t)
+			if err != nil {
+				return err
+			}
+			chosen[t.ID] = x
+			m.In = append(m.In, x)
+		}
+		for _, t := range n.Out {
+			m.Out = append(m.Out, r.fresh(t))
+		}
+		nodes = append(nodes, m)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	for i := from; i < to; i++ {
+		for _, t := range r.p.Nodes[i].In {
+			r.uses[t.ID]--
+			r.drop(t.ID)
+		}
+		for _, t := range r.p.Nodes[i].Out {
+			r.drop(t.ID)
+		}
+	}
+	if r.Peek && r.rng.IntN(2) == 0 {
+		return r.peek()
+	}
+	return nil
+}
+
+// drop frees a tensor that nobody will use.
+func (r *runner) drop(id ir.ID) {
+	if x := r.names[id]; r.Free && r.uses[id] == 0 && r.live[x] {
+		r.b.Free(x)
+		delete(r.live, x)
+	}
+}
+
+// peek reads some live tensor, or flushes, and forgets what it saw.
+func (r *runner) peek() error {
+	if err := r.b.Flush(); err != nil {
+		return err
+	}
+	for id := range r.live {
+		_, _, err := r.b.Read(context.Background(), id)
+		return err
+	}
+	return nil
+}
+
+// launch hands nodes over: fusible runs as one kernel, the others as they are.
+func (r *runner) launch(nodes []ir.Node) error {
+	c, ok := r.b.(backend.Compiler)
+	if !r.Fuse || !ok {
+		if len(nodes) == 0 {
+			return nil
+		}
+		return r.b.Submit(context.Background(), nodes)
+	}
+	for len(nodes) > 0 {
+		n := 1
+		for fusible(nodes[0]) && n < len(nodes) && n < 12 && fusible(nodes[n]) && nodes[n].Out[0].Shape.Equal(nodes[0].Out[0].Shape) {
+			n++
+		}
+		var err error
+		if n > 1 {
+			err = r.fused(c, nodes[:n])
+		} else {
+			err = r.b.Submit(context.Background(), nodes[:1])
+		}
+		if err != nil {
+			return err
+		}
+		nodes = nodes[n:]
+	}
+	return nil
+}
+
+// fusible reports whether a node may share a kernel. Rows that may fault are left
+// out: a kernel has one fault, and its error marks all results.
+func fusible(n ir.Node) bool {
+	return n.Row.Access == ir.Elementwise && n.Row.Effects&ir.EffectFault == 0 && len(n.Out) == 1 && n.Out[0].Shape.Size() > 0
+}
+
+// fused runs nodes as one kernel. What comes from outside is made contiguous
+// first: a client does not know the layout that a device gave a view.
+func (r *runner) fused(c backend.Compiler, nodes []ir.Node) error {
+	inside := map[ir.ID]bool{}
+	copies := map[ir.ID]ir.ID{}
+	var made []ir.ID
+	block := make([]ir.Node, len(nodes))
+	for i, n := range nodes {
+		block[i] = n
+		block[i].In = append([]ir.Tensor(nil), n.In...)
+		for j, t := range n.In {
+			if inside[t.ID] {
+				continue
+			}
+			if copies[t.ID] == 0 {
+				r.next++
+				copies[t.ID] = r.next
+				made = append(made, r.next)
+				y := ir.Tensor{ID: r.next, Type: t.Type}
+				r.types[y.ID] = t.Type
+				if err := r.b.Submit(context.Background(), []ir.Node{lower.CopyNode(t, y, ir.Site{})}); err != nil {
+					return err
+				}
+			}
+			block[i].In[j].ID = copies[t.ID]
+		}
+		inside[n.Out[0].ID] = true
+	}
+	b, err := lower.New(block, func(id ir.ID) ir.Layout { return ir.Layout{Strides: r.types[id].Shape.Strides()} }, nil)
+	if err != nil {
+		return err
+	}
+	k, params, err := b.Build()
+	if err != nil {
+		return err
+	}
+	exe, err := c.Compile(k)
+	if err != nil {
+		return err
+	}
+	l := backend.Launch{Kernel: exe, Nodes: block, Extents: b.Extents, Params: b.Bind(params)}
+	for _, a := range b.Args {
+		l.Args = append(l.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: r.types[a.Tensor]}, Offset: a.Offset,
+			Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
+	}
+	err = c.Launch(context.Background(), []backend.Launch{l})
+	exe.Release()
+	r.b.Free(made...)
+	return err
+}
+
+func (r *runner) read() (Outcome, error) {
+	ids := make([]ir.ID, len(r.p.Outputs))
+	for i, id := range r.p.Outputs {
+		ids[i] = r.names[id]
+	}
+	data, errs, err := r.b.Read(context.Background(), ids...)
+	if err != nil {
+		return Outcome{}, err
+	}
+	for id := range r.live {
+		r.b.Free(id)
+	}
+	return Outcome{data, errs}, nil
+}
+
+// Compare describes the first difference of two outcomes, "" if there is none:
+// which NaN aside, and the device's name in errors aside.
+func Compare(p *ir.Program, a, b Outcome) string {
+	for i := range a.Data {
+		x, y := a.Errs[i], b.Errs[i]
+		switch {
+		case (x == nil) != (y == nil):
+			return fmt.Sprintf("output %%%d: errors %v and %v", p.Outputs[i], x, y)
+		case x != nil:
+			e, f := *ir.AsError(x), *ir.AsError(y)
+			e.Device, f.Device = "", ""
+			if e.Error() != f.Error() {
+				return fmt.Sprintf("output %%%d: errors %q and %q", p.Outputs[i], x, y)
+			}
+			continue
+		case !a.Data[i].Type.Equal(b.Data[i].Type):
+			return fmt.Sprintf("output %%%d: types %v and %v", p.Outputs[i], a.Data[i].Type, b.Data[i].Type)
+		}
+		if at := differ(a.Data[i], b.Data[i]); at >= 0 {
+			n := a.Data[i].Type.DType.Size()
+			return fmt.Sprintf("output %%%d %v, element %d: bytes %x and %x", p.Outputs[i], a.Data[i].Type, at,
+				a.Data[i].Bytes[at*n:][:n], b.Data[i].Bytes[at*n:][:n])
+		}
+	}
+	return ""
+}
+
+func differ(a, b backend.Data) int {
+	if bytes.Equal(a.Bytes, b.Bytes) {
+		return -1
+	}
+	n := a.Type.DType.Size()
+	for i := 0; i+n <= len(a.Bytes); i += n {
+		x, y := a.Bytes[i:i+n], b.Bytes[i:i+n]
+		if !bytes.Equal(x, y) && !(a.Type.DType.IsFloat() && isNaN(a.Type.DType, x) && isNaN(a.Type.DType, y)) {
+			return i / n
+		}
+	}
+	return -1
+}
+
+func isNaN(d ir.DType, b []byte) bool {
+	var bits uint64
+	for i := len(b) - 1; i >= 0; i-- {
+		bits = bits<<8 | uint64(b[i])
+	}
+	return math.IsNaN(ir.Scalar{DType: d, Bits: bits}.Float())
+}
