@@ -71,6 +71,11 @@ func TestErrors(t *testing.T) {
 			_, _, err := autodiff.Jacobian(func(x *sinter.Tensor) *sinter.Tensor { return x }, sinter.Arange(3, sinter.I64))
 			return err
 		}, ir.ErrArgument, "expected a float dtype"},
+		{"argument in NoGrad", func() error {
+			_, _, err := autodiff.JVP(func(x *sinter.Tensor) *sinter.Tensor { return x.Mul(x) }, quiet.In(x), plain)
+			return err
+		}, ir.ErrArgument, "scope with NoGrad"},
+		{"released argument", func() error { _, err := autodiff.HVP((*sinter.Tensor).Relu, gone, plain); return err }, ir.ErrClosed, "released"},
 		{"nil variable", func() error { _, err := autodiff.Gradients(loss, nil); return err }, ir.ErrArgument, "variable 0 is nil"},
 	} {
 		err := c.call()

@@ -140,8 +140,8 @@ func (o Options) Jacobian(f Func, x *sinter.Tensor) (y, jac *sinter.Tensor, err 
 	return o.plain(y), jac, jac.Err()
 }
 
-// call applies f to a tracked stand-in of x: a fresh leaf, or, where the result
-// shall be tracked as a function of x, a view that leads back to it.
+// call applies f to a view of x: of a fresh leaf, or, where the result shall be
+// tracked as a function of x, of x itself.
 func (o Options) call(op string, f Func, x *sinter.Tensor) (x0, y *sinter.Tensor, err error) {
 	if err := x.Err(); err != nil {
 		return nil, nil, err
@@ -149,10 +149,11 @@ func (o Options) call(op string, f Func, x *sinter.Tensor) (x0, y *sinter.Tensor
 	if !x.DType().IsFloat() {
 		return nil, nil, fail(op, "the argument is %v, expected a float dtype", typeOf(x))
 	}
-	if o.Track && x.Tracked() {
-		x0 = x.Reshape(x.Shape()...)
-	} else {
-		x0 = x.Track()
+	if !o.Track || !x.Tracked() {
+		x = x.Track()
+	}
+	if x0 = x.Reshape(x.Shape()...); x0.Err() == nil && !x0.Tracked() {
+		return nil, nil, fail(op, "the argument (%v) belongs to a scope with NoGrad", typeOf(x))
 	}
 	y = f(x0)
 	return x0, y, y.Err()
