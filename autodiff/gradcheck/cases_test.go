@@ -70,7 +70,7 @@ func scattered(shape ir.Shape, axis int, index func() *sinter.Tensor) call {
 
 func random(shape ir.Shape, seed uint64) *sinter.Tensor {
 	s := sampler{state: seed}
-	return s.tensor(&ir.Row{}, ir.Operand{Class: ir.FloatClass}, shape, 0)
+	return s.tensor(ir.Operand{Class: ir.FloatClass}, shape, 0)
 }
 
 // own are the calls checked beside the samples of a row.
