@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/cpu"
+)
+
+// deviceFlags choose where a command computes.
+type deviceFlags struct {
+	Device  string `name:"device" default:"cpu" placeholder:"ID" help:"Device to compute on; \"sinter devices\" lists them. (default ${default})"`
+	Threads *int   `name:"threads" placeholder:"N" help:"Threads that a kernel may use, on cpu and interp. (default: one per processor)"`
+}
+
+// maxThreads is what package cpu accepts.
+const maxThreads = 1024
+
+// open opens the device. The function returned closes it, if it is this
+// command's own.
+func (f *deviceFlags) open() (*sinter.Device, func(), error) {
+	if f.Threads == nil {
+		d, err := sinter.OpenDevice(f.Device)
+		if err != nil && !known(f.Device) {
+			return nil, nil, usage("--device: %v", err)
+		} else if err != nil {
+			return nil, nil, err
+		}
+		return d, func() {}, nil
+	}
+	if *f.Threads < 1 || *f.Threads > maxThreads {
+		return nil, nil, usage("--threads is %d, expected 1 to %d", *f.Threads, maxThreads)
+	}
+	opt := cpu.Options{ID: f.Device, Threads: *f.Threads}
+	switch f.Device {
+	case "cpu":
+	case "interp":
+		opt.Generator = cpu.Interpret
+	default:
+		return nil, nil, usage("--threads applies to the devices cpu and interp, not to %q", f.Device)
+	}
+	b, err := cpu.New(opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := sinter.Default().Adopt(b)
+	return d, func() { d.Close() }, nil
+}
+
+// known reports whether an id has the form of one, and its driver exists: then
+// only the machine can be to blame.
+func known(id string) bool {
+	name, index, indexed := strings.Cut(id, ":")
+	if _, err := strconv.ParseUint(index, 10, 31); indexed && err != nil {
+		return false
+	}
+	return sinter.Default().Drivers.Driver(name) != nil
+}

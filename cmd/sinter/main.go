@@ -1,0 +1,18 @@
+// Command sinter trains a small network on handwritten digits, classifies digits
+// with it, and lists the devices of the machine:
+//
+//	go run github.com/sinter-go/sinter/cmd/sinter train
+//
+// Results go to standard output, progress and errors to standard error. It exits
+// with 0 if all went well, 1 if something failed, 2 if it was called wrongly, and
+// 130 if it was interrupted.
+package main
+
+import "os"
+
+func main() {
+	ctx, stop := interruptible()
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
