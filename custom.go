@@ -28,7 +28,7 @@ func (rt *Runtime) Define(r *ir.Row) error {
 
 // DefineRoutine says how a device computes an opaque row.
 func DefineRoutine(d *Device, row string, f backend.Routine) error {
-	b, ok := d.backend.(backend.Routines)
+	b, ok := backend.As[backend.Routines](d.backend)
 	if !ok {
 		return ir.Errorf(ir.ErrUnsupported, "device %s takes no routines", d)
 	}
@@ -60,7 +60,9 @@ func decompose(r *ir.Row, s *Stream, scope *Scope, attrs ir.Attrs, in []*Tensor)
 			out[i] = errored(t.err)
 		} else if ok && t != nil && i < len(types) && t.typ.Equal(types[i]) {
 			c := *t
-			c.result = i
+			if own {
+				c.result = i // of the row; otherwise it stays a result of a part
+			}
 			out[i] = &c
 		}
 	}
