@@ -57,6 +57,14 @@ func (g *GradContext) Backward() []Value {
 		}
 		env["d"+g.Row.ResultName(i)] = d
 	}
+	for i, s := range g.Row.Attrs {
+		switch a := g.Attrs[i]; a.Kind {
+		case AttrFloat:
+			env[s.Name] = a.Float()
+		case AttrInt:
+			env[s.Name] = float64(a.Int)
+		}
+	}
 	for i, v := range g.In {
 		env[g.Row.OperandAt(i).Name] = v
 	}
@@ -90,22 +98,34 @@ func (b *Block) evalGraph(g Graph, env map[string]Value, t DType) Value {
 	return last
 }
 
-func evalExpr(g Graph, e *Expr, env map[string]Value, t DType) Value {
+// number returns the value of a literal or of an attribute.
+func (e *Expr) number(env map[string]Value) (float64, bool) {
 	switch e.Kind {
-	case ExprName:
-		return env[e.Name]
 	case ExprNumber:
-		return g.Scalar(e.Number.Float(), t)
+		return e.Number.Float(), true
+	case ExprName:
+		v, ok := env[e.Name].(float64)
+		return v, ok
+	}
+	return 0, false
+}
+
+func evalExpr(g Graph, e *Expr, env map[string]Value, t DType) Value {
+	if v, ok := e.number(env); ok {
+		return g.Scalar(v, t)
+	}
+	if e.Kind == ExprName {
+		return env[e.Name]
 	}
 	in := make([]Value, len(e.Args))
 	for i, a := range e.Args {
-		if a.Kind == ExprNumber {
-			continue // its dtype is that of another operand, below
-		}
-		in[i] = evalExpr(g, a, env, t)
+		if _, ok := a.number(env); !ok {
+			in[i] = evalExpr(g, a, env, t)
+		} // else its dtype is that of another operand, below
 	}
 	for i, a := range e.Args {
-		if a.Kind != ExprNumber {
+		v, ok := a.number(env)
+		if !ok {
 			continue
 		}
 		dt := t
@@ -114,7 +134,7 @@ func evalExpr(g Graph, e *Expr, env map[string]Value, t DType) Value {
 				dt = g.Type(in[j]).DType
 			}
 		}
-		in[i] = g.Scalar(a.Number.Float(), dt)
+		in[i] = g.Scalar(v, dt)
 	}
 	row := e.Name
 	if r, ok := operatorRows[row]; ok {

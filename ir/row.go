@@ -101,6 +101,9 @@ const (
 	Positive               // above 0
 	NonZero                // away from 0
 	Index                  // 0 up to the extent of the indexed axis
+	Unit                   // -1 to 1
+	Fraction               // 0 to 1
+	AboveOne               // 1 and above
 )
 
 // ComputeRule says in which type a body computes.
@@ -165,6 +168,10 @@ type Layout struct {
 // it (a reshape of a permuted tensor), and the operand must be copied first.
 type ViewFunc func(r *Row, in Type, l Layout, a Attrs, out Type) (_ Layout, ok bool)
 
+// PartFunc returns where operand i of a Join row lies in the result, whose layout
+// is l. Operands are written in order, so a later one may cover an earlier one.
+type PartFunc func(r *Row, in []Type, i int, a Attrs, l Layout) Layout
+
 // Row is the one definition of an operation.
 type Row struct {
 	Name    string // lower case with underscores; custom rows: domain/name@version
@@ -180,13 +187,15 @@ type Row struct {
 	Results  []string // names; empty means one result, y
 
 	Infer   InferFunc
+	Part    PartFunc // of Join rows; nil puts the operands side by side along the attribute axis
+	Aligned bool     // of Gather rows: index runs beside x on every axis, not in place of one
 	View    ViewFunc // of View rows
 	Body    Body     // of every row but View, Join, Scatter and Opaque ones
 	Compute ComputeRule
 
 	// Grad gives the gradient of each operand, by operand name, as a text over
 	// rows: operands and results by their names, the gradient that arrives at a
-	// result y as dy.
+	// result y as dy, float and integer attributes by theirs.
 	// GradFunc does so in Go where a text cannot. An operand in neither has none.
 	Grad     map[string]string
 	GradFunc GradFunc
@@ -194,7 +203,9 @@ type Row struct {
 	Method  string // name of the public method, "" if the method is written by hand
 	Samples []Sample
 	Tol     Tolerance
-	Ref     func(x ...float64) float64 // elementwise rows: the definition, in float64, as the oracle of accuracy
+	// Ref is the definition of an elementwise row in float64, the oracle of
+	// accuracy. Float and integer attributes follow the operands.
+	Ref func(x ...float64) float64
 
 	Decompose DecomposeFunc // of custom rows that are made of others
 

@@ -144,8 +144,15 @@ func (s *sampler) number(d ir.Domain) float64 {
 	if s.next() < 0.5 {
 		v += 0.5
 	}
-	if d == ir.Positive {
+	switch d {
+	case ir.Positive:
 		return math.Abs(v)
+	case ir.Unit:
+		return v / 3.5
+	case ir.Fraction:
+		return math.Abs(v) / 3.5
+	case ir.AboveOne:
+		return math.Abs(v) + 1
 	}
 	return v
 }

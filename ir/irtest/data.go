@@ -100,7 +100,8 @@ func element(rng *rand.Rand, d ir.DType, domain ir.Domain, special float64) uint
 		case domain == ir.Index:
 			return 0
 		case domain == ir.Positive && !(v > 0), domain == ir.NonZero && v == 0,
-			domain == ir.Moderate && !(math.Abs(v) <= 4):
+			domain == ir.Moderate && !(math.Abs(v) <= 4), domain == ir.Unit && !(math.Abs(v) <= 1),
+			domain == ir.Fraction && !(0 <= v && v <= 1), domain == ir.AboveOne && !(v >= 1):
 			special = 0 // try an ordinary one
 			continue
 		}
