@@ -26,14 +26,14 @@ func (t *Tensor) Div(other any) *Tensor {
 	return apply1("div", []*Tensor{t, t.operand(other)})
 }
 
-// FloorDiv: y = the greatest integer not above x / z, on integers; a zero z gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
-// broadcast, or a Go constant. It takes integers.
+// FloorDiv: y = the greatest integer not above x / z; an integer z of 0 gives 0 and makes the result an error, a float one gives x / z; the gradient is 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) FloorDiv(other any) *Tensor {
 	return apply1("floor_div", []*Tensor{t, t.operand(other)})
 }
 
-// Mod: y = x - z·floor_div(x, z), on integers: the sign of z; a zero z gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
-// broadcast, or a Go constant. It takes integers.
+// Mod: y = x - z·floor_div(x, z), the sign of z: exactly, but where a float result is rounded to z. NaN for infinite x or zero z; an integer z of 0 gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Mod(other any) *Tensor {
 	return apply1("mod", []*Tensor{t, t.operand(other)})
 }
@@ -181,3 +181,255 @@ func (t *Tensor) Atan() *Tensor { return apply1("atan", []*Tensor{t}) }
 func (t *Tensor) Pow(other any) *Tensor {
 	return apply1("pow", []*Tensor{t, t.operand(other)})
 }
+
+// Sign: y = 1 where x is above 0, -1 where it is below, else 0; NaN stays NaN; the gradient is 0. x is t.
+// It takes signed numbers.
+func (t *Tensor) Sign() *Tensor { return apply1("sign", []*Tensor{t}) }
+
+// Ceil: y = the least integral value not below x; the gradient is 0. x is t.
+// It takes floats.
+func (t *Tensor) Ceil() *Tensor { return apply1("ceil", []*Tensor{t}) }
+
+// Trunc: y = x without its fraction; the gradient is 0. x is t.
+// It takes floats.
+func (t *Tensor) Trunc() *Tensor { return apply1("trunc", []*Tensor{t}) }
+
+// Round: y = the integral value nearest to x, the even one of two; the gradient is 0. x is t.
+// It takes floats.
+func (t *Tensor) Round() *Tensor { return apply1("round", []*Tensor{t}) }
+
+// Square: y = x · x; integers wrap. x is t.
+// It takes numbers.
+func (t *Tensor) Square() *Tensor { return apply1("square", []*Tensor{t}) }
+
+// Reciprocal: y = 1 / x. x is t.
+// It takes floats.
+func (t *Tensor) Reciprocal() *Tensor { return apply1("reciprocal", []*Tensor{t}) }
+
+// Rsqrt: y = 1 / the square root of x; inf at 0, NaN below. x is t.
+// It takes floats.
+func (t *Tensor) Rsqrt() *Tensor { return apply1("rsqrt", []*Tensor{t}) }
+
+// Frac: y = x - trunc(x), with the sign of x. x is t.
+// It takes floats.
+func (t *Tensor) Frac() *Tensor { return apply1("frac", []*Tensor{t}) }
+
+// IsNaN: y = x is NaN. x is t.
+// It takes floats.
+func (t *Tensor) IsNaN() *Tensor { return apply1("is_nan", []*Tensor{t}) }
+
+// IsInf: y = x is infinite. x is t.
+// It takes floats.
+func (t *Tensor) IsInf() *Tensor { return apply1("is_inf", []*Tensor{t}) }
+
+// IsFinite: y = x is neither infinite nor NaN. x is t.
+// It takes floats.
+func (t *Tensor) IsFinite() *Tensor { return apply1("is_finite", []*Tensor{t}) }
+
+// Signbit: y = the sign bit of x is set: for -0 too, and for a NaN with a sign. x is t.
+// It takes floats.
+func (t *Tensor) Signbit() *Tensor { return apply1("signbit", []*Tensor{t}) }
+
+// Xor: y = either x or z but not both, bit by bit on integers. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes bool or integers.
+func (t *Tensor) Xor(other any) *Tensor {
+	return apply1("xor", []*Tensor{t, t.operand(other)})
+}
+
+// Shl: y = the bits of x moved up by z; 0 if z is negative or not below the width. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes integers.
+func (t *Tensor) Shl(other any) *Tensor {
+	return apply1("shl", []*Tensor{t, t.operand(other)})
+}
+
+// Shr: y = the bits of x moved down by z, copies of the sign entering; a negative z is as one not below the width, and leaves only those. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes integers.
+func (t *Tensor) Shr(other any) *Tensor {
+	return apply1("shr", []*Tensor{t, t.operand(other)})
+}
+
+// CopySign: y = the magnitude of x with the sign of z; the gradient at 0 is 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) CopySign(other any) *Tensor {
+	return apply1("copysign", []*Tensor{t, t.operand(other)})
+}
+
+// NextAfter: y = the neighbour of x in the direction of z, in f32 and f64; z if they are equal. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) NextAfter(other any) *Tensor {
+	return apply1("nextafter", []*Tensor{t, t.operand(other)})
+}
+
+// FMax: y = the greater of x and z, the other one if one is NaN; -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) FMax(other any) *Tensor {
+	return apply1("fmax", []*Tensor{t, t.operand(other)})
+}
+
+// FMin: y = the lesser of x and z, the other one if one is NaN; -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) FMin(other any) *Tensor {
+	return apply1("fmin", []*Tensor{t, t.operand(other)})
+}
+
+// Heaviside: y = 0 where x is below 0, 1 where it is above, z where it is 0; NaN stays NaN; the gradient of x is 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) Heaviside(other any) *Tensor {
+	return apply1("heaviside", []*Tensor{t, t.operand(other)})
+}
+
+// FMod: y = x - z·trunc(x/z), exactly: the sign of x. NaN for infinite x or zero z, x for infinite z; an integer z of 0 gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes numbers.
+func (t *Tensor) FMod(other any) *Tensor {
+	return apply1("fmod", []*Tensor{t, t.operand(other)})
+}
+
+// Hypot: y = the square root of x² + z², without overflow between; inf if either is infinite; the gradient at the origin is 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) Hypot(other any) *Tensor {
+	return apply1("hypot", []*Tensor{t, t.operand(other)})
+}
+
+// Atan2: y = the angle in radians of the point with ordinate x and abscissa z, from -π to π, by the signs of zeros too; the gradient at the origin is 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) Atan2(other any) *Tensor {
+	return apply1("atan2", []*Tensor{t, t.operand(other)})
+}
+
+// LogAddExp: y = log(e^x + e^z), stable; the tolerance is in units of the greater of |y| and 1; of two equal infinities that infinity, with gradients 1/2. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) LogAddExp(other any) *Tensor {
+	return apply1("logaddexp", []*Tensor{t, t.operand(other)})
+}
+
+// XLogY: y = x · log(z), and 0 where x is 0 unless z is NaN; the gradients there are 0 too where z is not above 0. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) XLogY(other any) *Tensor {
+	return apply1("xlogy", []*Tensor{t, t.operand(other)})
+}
+
+// Exp10: y = 10 to the power x, exactly where the result is exact. x is t.
+// It takes floats.
+func (t *Tensor) Exp10() *Tensor { return apply1("exp10", []*Tensor{t}) }
+
+// Log10: y = the logarithm of x to base 10, exact at powers of 10; -inf at 0, NaN below. x is t.
+// It takes floats.
+func (t *Tensor) Log10() *Tensor { return apply1("log10", []*Tensor{t}) }
+
+// Tan: y = the tangent of x radians, with exact reduction of any x. x is t.
+// It takes floats.
+func (t *Tensor) Tan() *Tensor { return apply1("tan", []*Tensor{t}) }
+
+// Asin: y = the arc sine of x, in radians; NaN beyond 1; the gradient there and at 1 is infinite. x is t.
+// It takes floats.
+func (t *Tensor) Asin() *Tensor { return apply1("asin", []*Tensor{t}) }
+
+// Acos: y = the arc cosine of x, in radians; NaN beyond 1. x is t.
+// It takes floats.
+func (t *Tensor) Acos() *Tensor { return apply1("acos", []*Tensor{t}) }
+
+// Sinh: y = the hyperbolic sine of x. x is t.
+// It takes floats.
+func (t *Tensor) Sinh() *Tensor { return apply1("sinh", []*Tensor{t}) }
+
+// Cosh: y = the hyperbolic cosine of x. x is t.
+// It takes floats.
+func (t *Tensor) Cosh() *Tensor { return apply1("cosh", []*Tensor{t}) }
+
+// Asinh: y = the inverse hyperbolic sine of x. x is t.
+// It takes floats.
+func (t *Tensor) Asinh() *Tensor { return apply1("asinh", []*Tensor{t}) }
+
+// Acosh: y = the inverse hyperbolic cosine of x; NaN below 1. x is t.
+// It takes floats.
+func (t *Tensor) Acosh() *Tensor { return apply1("acosh", []*Tensor{t}) }
+
+// Atanh: y = the inverse hyperbolic tangent of x; NaN beyond 1. x is t.
+// It takes floats.
+func (t *Tensor) Atanh() *Tensor { return apply1("atanh", []*Tensor{t}) }
+
+// Erfc: y = 1 less the error function of x, without cancellation. x is t.
+// It takes floats.
+func (t *Tensor) Erfc() *Tensor { return apply1("erfc", []*Tensor{t}) }
+
+// Erfinv: y = the number whose error function is x; NaN beyond 1. x is t.
+// It takes floats.
+func (t *Tensor) Erfinv() *Tensor { return apply1("erfinv", []*Tensor{t}) }
+
+// Cbrt: y = the cube root of x; the gradient at 0 is infinite. x is t.
+// It takes floats.
+func (t *Tensor) Cbrt() *Tensor { return apply1("cbrt", []*Tensor{t}) }
+
+// NormalCDF: y = the distribution function of the standard normal distribution at x. x is t.
+// It takes floats.
+func (t *Tensor) NormalCDF() *Tensor { return apply1("normal_cdf", []*Tensor{t}) }
+
+// Sinc: y = sin(πx)/(πx), 1 at 0 and 0 at other integers; NaN for infinite x. x is t.
+// It takes floats.
+func (t *Tensor) Sinc() *Tensor { return apply1("sinc", []*Tensor{t}) }
+
+// Logit: y = log(x/(1-x)), the inverse of sigmoid; NaN outside of 0 to 1. x is t.
+// It takes floats.
+func (t *Tensor) Logit() *Tensor { return apply1("logit", []*Tensor{t}) }
+
+// Deg2Rad: y = x degrees in radians. x is t.
+// It takes floats.
+func (t *Tensor) Deg2Rad() *Tensor { return apply1("deg2rad", []*Tensor{t}) }
+
+// Rad2Deg: y = x radians in degrees. x is t.
+// It takes floats.
+func (t *Tensor) Rad2Deg() *Tensor { return apply1("rad2deg", []*Tensor{t}) }
+
+// Gelu: y = x · the normal distribution function at x: the exact form. x is t.
+// It takes floats.
+func (t *Tensor) Gelu() *Tensor { return apply1("gelu", []*Tensor{t}) }
+
+// GeluTanh: y = x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))): the approximate form of gelu. x is t.
+// It takes floats.
+func (t *Tensor) GeluTanh() *Tensor { return apply1("gelu_tanh", []*Tensor{t}) }
+
+// Silu: y = x · sigmoid(x), also called swish. x is t.
+// It takes floats.
+func (t *Tensor) Silu() *Tensor { return apply1("silu", []*Tensor{t}) }
+
+// Mish: y = x · tanh(softplus(x)). x is t.
+// It takes floats.
+func (t *Tensor) Mish() *Tensor { return apply1("mish", []*Tensor{t}) }
+
+// LogSigmoid: y = log(sigmoid(x)), stable. x is t.
+// It takes floats.
+func (t *Tensor) LogSigmoid() *Tensor { return apply1("log_sigmoid", []*Tensor{t}) }
+
+// Softsign: y = x/(1 + |x|). x is t.
+// It takes floats.
+func (t *Tensor) Softsign() *Tensor { return apply1("softsign", []*Tensor{t}) }
+
+// Selu: y = 1.0507…·elu(x, alpha 1.6732…), which keeps mean 0 and variance 1. x is t.
+// It takes floats.
+func (t *Tensor) Selu() *Tensor { return apply1("selu", []*Tensor{t}) }
+
+// PRelu: y = x where x is above 0, else z·x: leaky_relu with slopes that are learned; the gradient at 0 is z. x is t, z is other: a tensor of the same dtype,
+// broadcast, or a Go constant. It takes floats.
+func (t *Tensor) PRelu(other any) *Tensor {
+	return apply1("prelu", []*Tensor{t, t.operand(other)})
+}
+
+// Relu6: y = min(max(x, 0), 6); the gradient at 0 and 6 is 0. x is t.
+// It takes floats.
+func (t *Tensor) Relu6() *Tensor { return apply1("relu6", []*Tensor{t}) }
+
+// HardSigmoid: y = min(max(x + 3, 0), 6)/6; the gradient at -3 and 3 is 0. x is t.
+// It takes floats.
+func (t *Tensor) HardSigmoid() *Tensor { return apply1("hard_sigmoid", []*Tensor{t}) }
+
+// HardSwish: y = x · hard_sigmoid(x); the gradient at -3 is 0, at 3 it is 1. x is t.
+// It takes floats.
+func (t *Tensor) HardSwish() *Tensor { return apply1("hard_swish", []*Tensor{t}) }
+
+// HardTanh: y = min(max(x, -1), 1); the gradient at -1 and 1 is 0. x is t.
+// It takes floats.
+func (t *Tensor) HardTanh() *Tensor { return apply1("hard_tanh", []*Tensor{t}) }
+
+// TanhShrink: y = x - tanh(x), without cancellation. x is t.
+// It takes floats.
+func (t *Tensor) TanhShrink() *Tensor { return apply1("tanh_shrink", []*Tensor{t}) }

@@ -238,13 +238,13 @@ b = float(bits(b) | (bits(x) & -0x80000000))
 y = select(a < 1, l, b)
 `
 
-// sinCosF32 reduces x to h - l, |h| ≤ π/4, and the quadrant, in the low bits of t;
-// then a = sin and b = cos of that. Up to 2^16: π/2 in three parts; the first fma is
+// reduceF32 reduces x to h - l, |h| ≤ π/4, and the quadrant, in the low bits of t.
+// Up to 2^16: π/2 in three parts; the first fma is
 // exact, l collects the rounding errors of the second step and the third part. Above:
 // x/2π in f64 from products, exact in f64, with 28-bit pieces of 1/2π, of which only
 // the fractions count; the quarter turns q come from a first sum of them and are
 // taken off the largest before a second sum, which is exact where it cancels.
-const sinCosF32 = `
+const reduceF32 = `
 big = abs(x) > 0x1p16
 t = fma(x, 0x1.45f306p-1, 0x1.8p23)
 n = t - 0x1.8p23
@@ -275,7 +275,10 @@ bl = f32(f64(bh) - d)
 t = select(big, bt, t)
 h = select(big, bh, h)
 l = select(big, bl, l)
-s = h * h
+`
+
+// sinCosF32: a = sin and b = cos of h - l.
+const sinCosF32 = reduceF32 + `s = h * h
 a = fma(0x1.991c26p-13, s, -0x1.1106c6p-7)
 a = fma(a, s, 0x1.555544p-3)
 a = h - fma(h * s, a, l)

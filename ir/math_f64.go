@@ -11,7 +11,11 @@ package ir
 const expF64 = `
 c = select(x > 710, 710, x)
 c = select(c < -746, -746, c)
-t = fma(c, 0x1.71547652b82fep0, 0x1.80000000007fep52)
+` + expCoreF64 + `y = p * float(a) * float(b)
+`
+
+// expCoreF64 leaves p·a·b, e to the power c.
+const expCoreF64 = `t = fma(c, 0x1.71547652b82fep0, 0x1.80000000007fep52)
 n = t - 0x1.80000000007fep52
 r = fma(n, -0x1.62e42fefa39efp-1, c)
 r = fma(n, -0x1.abc9e3b39803fp-56, r)
@@ -29,7 +33,6 @@ p = fma(p, r, 1)
 k = bits(t)
 a = (k << 51) & -0x10000000000000
 b = (k << 52) - a
-y = p * float(a) * float(b)
 `
 
 // exp2F64: degree 11 (2^-57.8). 0.79 ulp.
@@ -59,12 +62,27 @@ y = p * float(a) * float(b)
 const expm1F64 = `
 c = select(x > 710, 710, x)
 c = select(c < -38, -38, c)
-t = fma(c, 0x1.71547652b82fep0, 0x1.80000000007fep52)
+` + expm1CoreF64 + `y = (fma(p, float(a), w) + u) * float(b)
+y = select(x == 0, x, y)
+`
+
+// expm1CoreF64 leaves (fma(p, a, w) + u)·b, e to the power c, less 1.
+const expm1CoreF64 = `t = fma(c, 0x1.71547652b82fep0, 0x1.80000000007fep52)
 t = select(abs(x) < 0.55, 0x1.80000000007fep52, t)
 n = t - 0x1.80000000007fep52
 r = fma(n, -0x1.62e42fefa39efp-1, c)
 r = fma(n, -0x1.abc9e3b39803fp-56, r)
-q = fma(0x1.60eb52c67fc69p-33, r, 0x1.2068c97b069fcp-29)
+` + expm1PolyF64 + `p = fma(q, r * r, r)
+k = bits(t)
+a = (k << 51) & -0x10000000000000
+b = (k << 52) - a
+i = float(0x7fe0000000000000 - b)
+u = float(a) - i
+w = (float(a) - u) - i
+`
+
+// expm1PolyF64: e^r = 1 + r + r²·q for |r| ≤ 0.55.
+const expm1PolyF64 = `q = fma(0x1.60eb52c67fc69p-33, r, 0x1.2068c97b069fcp-29)
 q = fma(q, r, 0x1.ae6665ced08c1p-26)
 q = fma(q, r, 0x1.27e3ef14dfdf6p-22)
 q = fma(q, r, 0x1.71de389f7b2b4p-19)
@@ -75,19 +93,17 @@ q = fma(q, r, 0x1.1111111110c36p-7)
 q = fma(q, r, 0x1.55555555556p-5)
 q = fma(q, r, 0x1.5555555555557p-3)
 q = fma(q, r, 0x1p-1)
-p = fma(q, r * r, r)
-k = bits(t)
-a = (k << 51) & -0x10000000000000
-b = (k << 52) - a
-i = float(0x7fe0000000000000 - b)
-u = float(a) - i
-w = (float(a) - u) - i
-y = (fma(p, float(a), w) + u) * float(b)
-y = select(x == 0, x, y)
 `
 
 // logF64: P of degree 18 (2^-56.7), ln 2 in two parts. 0.87 ulp.
-const logF64 = `
+const logF64 = logCoreF64 + `p = f + fma(p, f * f, n * 0x1.abc9e3b39803fp-56)
+p = fma(n, 0x1.62e42fefa39efp-1, p)
+p = select(x > 0, p, select(x == 0, -inf, nan))
+y = select(x < inf, p, x)
+`
+
+// logCoreF64: x = 2^n·(1+f), log(1+f) = f + f²·p.
+const logCoreF64 = `
 s = x < 0x1p-1022
 v = ubits(select(s, x * 0x1p54, x)) + 0xaaaaaaaaaaaaa
 f = float((v & 0xfffffffffffff) + 0x3fe5555555555556) - 1
@@ -111,10 +127,6 @@ p = fma(p, f, 0x1.999999999e6e5p-3)
 p = fma(p, f, -0x1.000000000095fp-2)
 p = fma(p, f, 0x1.5555555555543p-2)
 p = fma(p, f, -0.5)
-p = f + fma(p, f * f, n * 0x1.abc9e3b39803fp-56)
-p = fma(n, 0x1.62e42fefa39efp-1, p)
-p = select(x > 0, p, select(x == 0, -inf, nan))
-y = select(x < inf, p, x)
 `
 
 // log2F64: Q of degree 20 (2^-56.8). 0.95 ulp.

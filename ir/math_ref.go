@@ -64,6 +64,30 @@ func refSin(x float64, quarters int64) float64 {
 	return math.Sin(x)
 }
 
+// refMod is the floored remainder, which math.Mod gives exactly but for the sign.
+func refMod(x ...float64) float64 {
+	r := math.Mod(x[0], x[1])
+	if r != 0 && (r < 0) != (x[1] < 0) {
+		r += x[1]
+	}
+	return math.Copysign(r, x[1])
+}
+
+func refFloorDiv(x ...float64) float64 {
+	if x[1] == 0 {
+		return x[0] / x[1]
+	}
+	r := math.Mod(x[0], x[1])
+	n := math.RoundToEven((x[0] - r) / x[1])
+	if r != 0 && (r < 0) != (x[1] < 0) {
+		n--
+	}
+	if n == 0 && (x[0] < 0) != (x[1] < 0) {
+		return math.Copysign(0, -1)
+	}
+	return n
+}
+
 const pi = "3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348" +
 	"253421170679821480865132823066470938446095505822317253594081284811174502841027019385211055" +
 	"596446229489549303819644288109756659334461284756482337867831652712019091456485669234603486" +

@@ -48,6 +48,12 @@ func Of(row string, args ...float64) *big.Float {
 		}
 		return y
 	}
+	if f := unary[row]; f != nil {
+		return f(x)
+	}
+	if f := binary[row]; f != nil {
+		return f(x, num(args[1]))
+	}
 	panic(fmt.Sprintf("sinter/exact: BUG: no function %q", row))
 }
 

@@ -1,0 +1,207 @@
+package ir
+
+// Scans, and the gradients of products and scans. Those divide by nothing, so they
+// are right where elements are 0, to any order: products of others are products,
+// not quotients.
+
+// row is a value seen as [kept, n]: the reduced axes last, as one.
+type row struct {
+	perm, back []int
+	mid        Shape // after the permutation
+	flat       Shape
+	dtype      DType
+}
+
+// flatten says how to bring some axes of a type to the end as one.
+func flatten(t Type, axes []int) *row {
+	r := &row{dtype: t.DType}
+	last := make([]bool, len(t.Shape))
+	for _, a := range axes {
+		last[a] = true
+	}
+	kept, n := 1, 1
+	for pass := range 2 {
+		for i, d := range t.Shape {
+			if last[i] != (pass == 1) {
+				continue
+			}
+			r.perm, r.mid = append(r.perm, i), append(r.mid, d)
+			if pass == 0 {
+				kept *= d
+			} else {
+				n *= d
+			}
+		}
+	}
+	r.back = make([]int, len(r.perm))
+	for i, p := range r.perm {
+		r.back[p] = i
+	}
+	r.flat = Shape{kept, n}
+	return r
+}
+
+// wide is the dtype in which gradients of products compute: that of the body.
+func (r *row) wide() DType {
+	if r.dtype.IsFloat() {
+		return r.dtype.Compute()
+	}
+	return r.dtype
+}
+
+func cast(g Graph, v Value, d DType) Value {
+	if g.Type(v).DType == d {
+		return v
+	}
+	return g.Apply("cast", []Value{v}, A("dtype", d)...)
+}
+
+func (r *row) in(g Graph, v Value) Value {
+	v = g.Apply("permute", []Value{cast(g, v, r.wide())}, A("axes", r.perm)...)
+	return g.Apply("reshape", []Value{v}, A("shape", r.flat)...)
+}
+
+func (r *row) out(g Graph, v Value) Value {
+	v = g.Apply("reshape", []Value{v}, A("shape", r.mid)...)
+	return cast(g, g.Apply("permute", []Value{v}, A("axes", r.back)...), r.dtype)
+}
+
+// part takes elements from to to of the last axis of a flat value.
+func part(g Graph, v Value, from, to int) Value {
+	s := g.Type(v).Shape
+	if from == 0 && to == s[1] {
+		return v
+	}
+	return g.Apply("slice", []Value{v}, A("starts", []int{0, from}, "sizes", []int{s[0], to - from}, "steps", []int{1, 1})...)
+}
+
+func join(g Graph, vs ...Value) Value {
+	var some []Value
+	for _, v := range vs {
+		if g.Type(v).Shape[1] > 0 {
+			some = append(some, v)
+		}
+	}
+	if len(some) == 1 {
+		return some[0]
+	}
+	return g.Apply("concat", some, A("axis", 1)...)
+}
+
+func apply(g Graph, name string, in ...Value) Value { return g.Apply(name, in) }
+
+// gradProd folds the group by halves and unfolds the gradient: each element gets
+// the product of the others, in as many products as there are elements.
+func gradProd(g *GradContext) []Value {
+	axes, n := g.reduceAxes()
+	x := g.In[0]
+	if n == 0 {
+		return []Value{x} // as empty as its gradient
+	}
+	r := flatten(g.Type(x), axes)
+	v := r.in(g, x)
+	d := g.Do("reshape", []Value{cast(g, g.DOut[0], r.wide())}, "shape", []int{r.flat[0], 1})
+	type fold struct{ lo, hi Value }
+	var folds []fold
+	for m := n; m > 1; m -= m / 2 {
+		h := m / 2
+		f := fold{part(g, v, 0, h), part(g, v, h, 2*h)}
+		folds = append(folds, f)
+		v = join(g, apply(g, "mul", f.lo, f.hi), part(g, v, 2*h, m))
+	}
+	for i := len(folds) - 1; i >= 0; i-- {
+		f := folds[i]
+		h := g.Type(f.lo).Shape[1]
+		top, rest := part(g, d, 0, h), part(g, d, h, g.Type(d).Shape[1])
+		d = join(g, g.mul0(top, f.hi), g.mul0(top, f.lo), rest)
+	}
+	return []Value{r.out(g, d)}
+}
+
+// recur returns s with s[i] = b[i] + a[i+1]·s[i+1], along the last axis, by doubling.
+// a has the elements from 1 on.
+func recur(g Graph, a, b Value) Value {
+	n := g.Type(b).Shape[1]
+	for d := 1; d < n; d *= 2 {
+		b = join(g, apply(g, "add", part(g, b, 0, n-d), apply(g, "mul0", a, part(g, b, d, n))), part(g, b, n-d, n))
+		if 2*d < n {
+			a = apply(g, "mul", part(g, a, 0, n-2*d), part(g, a, d, n-d))
+		}
+	}
+	return b
+}
+
+func (g *GradContext) scanned() (*row, int) {
+	t := g.Type(g.In[0])
+	axes, _ := ReduceAxes(g.Row, t, g.Attrs)
+	r := flatten(t, axes)
+	return r, r.flat[1]
+}
+
+// gradCumProd: the product before an element times the recurrence after it.
+func gradCumProd(g *GradContext) []Value {
+	r, n := g.scanned()
+	if n == 0 {
+		return []Value{g.In[0]}
+	}
+	x, d := r.in(g, g.In[0]), r.in(g, g.DOut[0])
+	s := recur(g, part(g, x, 1, n), d)
+	before := g.Do("cumprod", []Value{part(g, x, 0, n-1)}, "axis", 1)
+	if n == 1 {
+		return []Value{r.out(g, s)}
+	}
+	return []Value{r.out(g, join(g, part(g, s, 0, 1), g.mul0(part(g, s, 1, n), before)))}
+}
+
+// gradCumExtreme sends the gradients of equal results to the element that was the
+// first to have their value, or was the first NaN.
+func gradCumExtreme(beyond string) GradFunc {
+	return func(g *GradContext) []Value {
+		r, n := g.scanned()
+		if n < 2 {
+			return []Value{g.DOut[0]}
+		}
+		x, y, d := r.in(g, g.In[0]), r.in(g, g.Out[0]), r.in(g, g.DOut[0])
+		x, before := part(g, x, 1, n), part(g, y, 0, n-1)
+		isNew := apply(g, "or", apply(g, beyond, x, before), apply(g, "and", apply(g, "ne", x, x), apply(g, "eq", before, before)))
+		s := recur(g, cast(g, apply(g, "not", isNew), r.wide()), d)
+		rest := apply(g, "where", isNew, part(g, s, 1, n), g.Scalar(0, r.wide()))
+		return []Value{r.out(g, join(g, part(g, s, 0, 1), rest))}
+	}
+}
+
+// logCumSumExp doubles the length of what each element sums up.
+func logCumSumExp(g Graph, in []Value, a Attrs) []Value {
+	t := g.Type(in[0])
+	axis, _ := Axis(extent(a[0].Int), len(t.Shape))
+	r := flatten(t, []int{axis})
+	n := r.flat[1]
+	y := r.in(g, in[0])
+	for d := 1; d < n; d *= 2 {
+		y = join(g, part(g, y, 0, d), apply(g, "logaddexp", part(g, y, d, n), part(g, y, 0, n-d)))
+	}
+	return []Value{r.out(g, y)}
+}
+
+func init() {
+	along := []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}}
+	samples := []Sample{{Shapes: []Shape{{3, 5}}, Attrs: A("axis", 1)}, {Shapes: []Shape{{5, 20}}, Attrs: A("axis", 0)}}
+	register(
+		&Row{Name: "cumprod", Number: 350, Version: 1, Access: Scan, Compute: FromResult,
+			Doc:      "y = the running product of x along axis, itself included; chunks of 1024 from left to right; integers give 64 bits and wrap.",
+			Operands: oneOperand(AnyType, AnyValue), Attrs: along, Infer: inferAlong(SumDType),
+			Body: Body{Any: "scan_prod(x)"}, Samples: samples, Tol: Tolerance{F32: 64, F64: 64}, GradFunc: gradCumProd},
+		&Row{Name: "cummax", Number: 351, Version: 1, Access: Scan,
+			Doc:      "y = the greatest of x along axis so far; NaN from the first NaN on; the gradient goes to the first of equal elements.",
+			Operands: oneOperand(Numbers, AnyValue), Attrs: along, Infer: inferAlong(sameDType),
+			Body: Body{Any: "scan_max(x)"}, Samples: samples, GradFunc: gradCumExtreme("gt")},
+		&Row{Name: "cummin", Number: 352, Version: 1, Access: Scan,
+			Doc:      "y = the least of x along axis so far; NaN from the first NaN on; the gradient goes to the first of equal elements.",
+			Operands: oneOperand(Numbers, AnyValue), Attrs: along, Infer: inferAlong(sameDType),
+			Body: Body{Any: "scan_min(x)"}, Samples: samples, GradFunc: gradCumExtreme("lt")},
+		&Row{Name: "logcumsumexp", Number: 353, Version: 1, Access: Scan,
+			Doc:      "y = log(the running sum of e^x along axis), by logaddexp over lengths that double; -inf of nothing but -inf.",
+			Operands: oneOperand(FloatClass, AnyValue), Attrs: along, Infer: inferAlong(sameDType),
+			Decompose: logCumSumExp, Samples: samples, Tol: Tolerance{F32: 16, F64: 16}},
+	)
+}
