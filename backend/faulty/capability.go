@@ -1,0 +1,248 @@
+package faulty
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// offer sets target to f of the inner backend's capability.
+func offer[T any](b *Backend, name string, target *T, f func(T) T) bool {
+	inner, ok := backend.As[T](b.inner)
+	if !ok || slices.Contains(b.script.Drop, name) {
+		return false
+	}
+	*target = f(inner)
+	return true
+}
+
+// As offers the capabilities of the inner backend that the script leaves.
+func (b *Backend) As(target any) bool {
+	switch t := target.(type) {
+	case *backend.Compiler:
+		return offer(b, "Compiler", t, func(c backend.Compiler) backend.Compiler { return compiler{c, b} })
+	case *backend.Profiler:
+		return offer(b, "Profiler", t, func(p backend.Profiler) backend.Profiler { return profiler{p, b} })
+	case *backend.Memory:
+		return offer(b, "Memory", t, func(m backend.Memory) backend.Memory { return memory{m, b} })
+	case *backend.Counting:
+		return offer(b, "Counting", t, func(c backend.Counting) backend.Counting { return c })
+	case *backend.Routines:
+		return offer(b, "Routines", t, func(r backend.Routines) backend.Routines { return routines{r, b} })
+	case *backend.HostMemory:
+		return offer(b, "HostMemory", t, func(h backend.HostMemory) backend.HostMemory { return hostMemory{h, b} })
+	case *backend.Streams:
+		return offer(b, "Streams", t, func(s backend.Streams) backend.Streams { return streams{s, b} })
+	case *backend.Supporter:
+		if slices.Contains(b.script.Drop, "Supporter") {
+			return false
+		}
+		*t = supporter{b}
+		return true
+	}
+	return false
+}
+
+type supporter struct{ b *Backend }
+
+func (s supporter) Supports(n *ir.Node) error {
+	if err := s.b.supports(n); err != nil {
+		return err
+	}
+	if x, ok := backend.As[backend.Supporter](s.b.inner); ok {
+		return x.Supports(n)
+	}
+	return nil
+}
+
+type routines struct {
+	backend.Routines
+	b *Backend
+}
+
+func (r routines) AddRoutine(row string, f backend.Routine) error {
+	if err := r.b.gone(); err != nil {
+		return err
+	}
+	return r.Routines.AddRoutine(row, f)
+}
+
+type profiler struct {
+	backend.Profiler
+	b *Backend
+}
+
+func (p profiler) ProfileStart() (w backend.Window, err error) {
+	err = p.b.do(context.Background(), func(context.Context) (err error) { w, err = p.Profiler.ProfileStart(); return err })
+	return w, err
+}
+
+type memory struct {
+	backend.Memory
+	b *Backend
+}
+
+func (m memory) MemoryUsage(ctx context.Context) (u backend.MemoryUsage, err error) {
+	err = m.b.do(ctx, func(ctx context.Context) (err error) {
+		u, err = m.Memory.MemoryUsage(ctx)
+		u.Tensors += len(m.b.failed)
+		return err
+	})
+	return u, err
+}
+
+type hostMemory struct {
+	backend.HostMemory
+	b *Backend
+}
+
+func (h hostMemory) Lend(ctx context.Context, id ir.ID) (lent backend.Lent, err error) {
+	given := make(chan backend.Lent, 1)
+	err = h.b.do(ctx, func(ctx context.Context) error {
+		if f := h.b.failed[id]; f != nil {
+			given <- backend.Lent{Err: f}
+			return nil
+		}
+		m, err := h.HostMemory.Lend(ctx, id)
+		if err == nil {
+			given <- m
+		}
+		return err
+	})
+	if err != nil {
+		go func() { // a loan that came too late goes back
+			h.b.do(context.Background(), func(context.Context) error { return nil })
+			select {
+			case m := <-given:
+				if m.Err == nil {
+					m.Release()
+				}
+			default:
+			}
+		}()
+		return lent, err
+	}
+	return <-given, nil
+}
+
+func (h hostMemory) Adopt(t ir.Tensor, m backend.Lent) error {
+	return h.b.add(func() {
+		if err := h.HostMemory.Adopt(t, m); err != nil {
+			h.b.failed[t.ID] = ir.AsError(err)
+			m.Release()
+		}
+	})
+}
+
+type streams struct {
+	backend.Streams
+	b *Backend
+}
+
+func (s streams) OpenRead(ctx context.Context, id ir.ID) (r backend.Reader, err error) {
+	given := make(chan backend.Reader, 1)
+	err = s.b.do(ctx, func(ctx context.Context) error {
+		if f := s.b.failed[id]; f != nil {
+			given <- failedReader{err: f}
+			return nil
+		}
+		r, err := s.Streams.OpenRead(ctx, id)
+		if err == nil {
+			given <- r
+		}
+		return err
+	})
+	if err != nil {
+		go func() { // as in Lend
+			s.b.do(context.Background(), func(context.Context) error { return nil })
+			select {
+			case r := <-given:
+				r.Close()
+			default:
+			}
+		}()
+		return nil, err
+	}
+	return <-given, nil
+}
+
+func (s streams) OpenWrite(ctx context.Context, t ir.Tensor) (backend.Writer, error) {
+	if err := s.b.gone(); err != nil {
+		return nil, err
+	}
+	w, err := s.Streams.OpenWrite(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return writer{w, s.b}, nil
+}
+
+// writer commits in queue order.
+type writer struct {
+	backend.Writer
+	b *Backend
+}
+
+func (w writer) Commit() error {
+	return w.b.do(context.Background(), func(context.Context) error { return w.Writer.Commit() })
+}
+
+type failedReader struct {
+	backend.Reader
+	err *ir.Error
+}
+
+func (r failedReader) Err() *ir.Error { return r.err }
+func (r failedReader) Type() ir.Type  { return ir.Type{} }
+func (r failedReader) Close()         {}
+
+type compiler struct {
+	backend.Compiler
+	b *Backend
+}
+
+func (c compiler) Compile(k *kernel.Kernel) (out backend.Compiled, err error) {
+	err = c.b.do(context.Background(), func(context.Context) (err error) { out, err = c.Compiler.Compile(k); return err })
+	return out, err
+}
+
+func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
+	if err := c.b.gone(); err != nil {
+		return err
+	}
+	if err := c.Compiler.Launch(ctx, nil); err != nil { // closed
+		return err
+	}
+	for i := range launches {
+		if launches[i].Kernel == nil {
+			return ir.Errorf(ir.ErrDevice, "launch %d has no kernel", i)
+		}
+	}
+	return c.b.do(ctx, func(ctx context.Context) error {
+		var sound []backend.Launch
+		for _, l := range launches {
+			if err := c.failure(l); err != nil {
+				for i, a := range l.Args {
+					if l.Kernel.Kernel().Args[i].Dir == kernel.Out {
+						c.b.failed[a.Tensor.ID] = err
+					}
+				}
+				continue
+			}
+			sound = append(sound, l)
+		}
+		return c.Compiler.Launch(ctx, sound)
+	})
+}
+
+func (c compiler) failure(l backend.Launch) *ir.Error {
+	for _, a := range l.Args {
+		if err := c.b.failed[a.Tensor.ID]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
