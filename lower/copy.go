@@ -10,8 +10,12 @@ func CopyNode(from, to ir.Tensor, site ir.Site) ir.Node {
 	return ir.Node{Row: row, Attrs: attrs, In: []ir.Tensor{from}, Out: []ir.Tensor{to}, Site: site}
 }
 
-// JoinPart returns the layout of operand i of a concat node inside its result.
+// JoinPart returns the layout of operand i of a join node inside its result.
+// Operands are written in order: a later one may cover a part of an earlier one.
 func JoinPart(n *ir.Node, i int, result ir.Layout) (ir.Layout, error) {
+	if n.Row.Part != nil {
+		return n.Row.Part(n.Row, n.InTypes(), i, n.Attrs, result), nil
+	}
 	axis, err := ir.Axis(int(n.Attr("axis").Int), len(n.Out[0].Shape))
 	if err != nil {
 		return ir.Layout{}, err

@@ -132,8 +132,12 @@ func reduceSpace(n *ir.Node, in, out []ir.Layout) (*space, error) {
 		}
 		return a
 	}
-	for i := range n.In {
-		s.in = append(s.in, reorder(in[i].Strides, in[i].Offset))
+	for i, t := range n.In { // operands after the first broadcast to it
+		a := spread(t.Type, in[i], shape)
+		if i == 0 { // keeps the strides of extents 1 as they are
+			a.strides = in[i].Strides
+		}
+		s.in = append(s.in, reorder(a.strides, a.offset))
 	}
 	for i, t := range n.Out {
 		st := make([]int64, len(shape))
@@ -214,6 +218,13 @@ func gatherSpace(n *ir.Node, in, out []ir.Layout) (*space, error) {
 	xs := access{offset: in[0].Offset, strides: make([]int64, len(s.extents)), gather: true,
 		gatherStride: in[0].Strides[ax], gatherExtent: int64(x[ax])}
 	is := access{offset: in[1].Offset, strides: make([]int64, len(s.extents))}
+	if n.Row.Aligned { // both run beside the result; the axis itself goes by the index
+		shape := n.Out[0].Shape
+		xs.strides = spread(n.In[0].Type, in[0], shape).strides
+		xs.strides[ax] = 0
+		s.in = []access{xs, spread(n.In[1].Type, in[1], shape)}
+		return s, nil
+	}
 	copy(xs.strides, in[0].Strides[:ax])
 	copy(xs.strides[ax+len(index):], in[0].Strides[ax+1:])
 	copy(is.strides[ax:], in[1].Strides)
