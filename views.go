@@ -1,6 +1,8 @@
 package sinter
 
 import (
+	"math"
+
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -39,27 +41,59 @@ func (t *Tensor) Expand(shape ...int) *Tensor {
 	return apply1("expand", []*Tensor{t}, ir.A("shape", shape)...)
 }
 
-// Unsqueeze inserts an axis of extent 1 before the given axis of the result.
-func (t *Tensor) Unsqueeze(axis int) *Tensor {
-	a, err := ir.Axis(axis, t.Rank()+1)
+// Unsqueeze inserts axes of extent 1 so that they are the given axes of the
+// result; negative ones count from its end.
+func (t *Tensor) Unsqueeze(axes ...int) *Tensor {
+	rank := t.Rank() + len(axes)
+	added, err := axisSet(axes, rank)
 	if err != nil {
 		return t.raise("unsqueeze", err)
 	}
-	s := t.shape()
-	return t.Reshape(append(append(append([]int{}, s[:a]...), 1), s[a:]...)...)
+	out, rest := make([]int, rank), t.shape()
+	for i := range out {
+		if added[i] {
+			out[i] = 1
+			continue
+		}
+		out[i], rest = rest[0], rest[1:]
+	}
+	return t.Reshape(out...)
 }
 
-// Squeeze drops an axis of extent 1.
-func (t *Tensor) Squeeze(axis int) *Tensor {
-	a, err := ir.Axis(axis, t.Rank())
+// Squeeze drops the given axes, whose extent must be 1, and no others; without
+// arguments it drops all axes of extent 1.
+func (t *Tensor) Squeeze(axes ...int) *Tensor {
+	s := t.shape()
+	dropped, err := axisSet(axes, len(s))
 	if err != nil {
 		return t.raise("squeeze", err)
 	}
-	s := t.shape()
-	if s[a] != 1 {
-		return t.argument("squeeze", "axis %d of %v has extent %d, expected 1", a, s, s[a])
+	out := make([]int, 0, len(s))
+	for i, d := range s {
+		switch {
+		case dropped[i] && d != 1:
+			return t.argument("squeeze", "axis %d of %v has extent %d, expected 1", i, s, d)
+		case !dropped[i] && (len(axes) > 0 || d != 1):
+			out = append(out, d)
+		}
 	}
-	return t.Reshape(append(append([]int{}, s[:a]...), s[a+1:]...)...)
+	return t.Reshape(out...)
+}
+
+// axisSet marks the named axes; none may be named twice.
+func axisSet(axes []int, rank int) ([]bool, error) {
+	set := make([]bool, rank)
+	for _, x := range axes {
+		a, err := ir.Axis(x, rank)
+		if err != nil {
+			return nil, err
+		}
+		if set[a] {
+			return nil, ir.Errorf(ir.ErrShape, "axis %d is named twice in %v", a, axes)
+		}
+		set[a] = true
+	}
+	return set, nil
 }
 
 // Range selects elements of one axis, as Python's slices do: from Start up to,
@@ -67,7 +101,7 @@ func (t *Tensor) Squeeze(axis int) *Tensor {
 // bounds beyond the axis are moved into it.
 type Range struct {
 	Start, Stop, Step int
-	open              byte // bit 0: no start, bit 1: no stop
+	open              byte // bit 0: no start, bit 1: no stop, bit 2: backwards
 }
 
 // All takes a whole axis.
@@ -85,14 +119,32 @@ func Span(start, stop int) Range { return Range{Start: start, Stop: stop, Step: 
 // By takes every step-th element of the range; a negative step walks backwards,
 // and All().By(-1) reverses an axis.
 func (r Range) By(step int) Range {
-	r.Step = step
+	r.Step, r.open = step, r.open&3
+	return r
+}
+
+// Back takes the elements of the range in reverse, every step-th from the last:
+// Span(0, 5).Back(1) is 4, 3, 2, 1, 0, where Span(0, 5).By(-1), as in Python, is
+// empty.
+func (r Range) Back(step int) Range {
+	r.Step, r.open = step, r.open|4
 	return r
 }
 
 // resolve returns first index, count and step for an axis of extent n.
-func (r Range) resolve(n int) (start, count int, err error) {
-	if r.Step == 0 {
-		return 0, 0, ir.Errorf(ir.ErrArgument, "the step of a range is 0")
+func (r Range) resolve(n int) (start, count, step int, err error) {
+	if r.Step == 0 || r.Step == math.MinInt {
+		return 0, 0, 0, ir.Errorf(ir.ErrArgument, "the step of a range is %d", r.Step)
+	}
+	if r.open&4 != 0 {
+		if r.Step < 0 {
+			return 0, 0, 0, ir.Errorf(ir.ErrArgument, "the step of a range that goes back is %d, expected at least 1", r.Step)
+		}
+		start, count, _, err = Range{r.Start, r.Stop, 1, r.open & 3}.resolve(n)
+		if count > 0 {
+			start, count = start+count-1, (count-1)/r.Step+1
+		}
+		return start, count, -r.Step, err
 	}
 	low, high := 0, n // bounds that a start or stop is moved into
 	if r.Step < 0 {
@@ -124,28 +176,51 @@ func (r Range) resolve(n int) (start, count int, err error) {
 	case r.Step < 0 && start > stop:
 		count = (start-stop-1)/-r.Step + 1
 	}
-	return start, count, nil
+	return start, count, r.Step, nil
 }
 
-// Slice takes a range of each of the first axes and all of the others.
-func (t *Tensor) Slice(ranges ...Range) *Tensor {
+// bounds resolves a range of each of the first axes and all of the others.
+func (t *Tensor) bounds(ranges []Range) (starts, sizes, steps []int, err error) {
 	s := t.shape()
 	if len(ranges) > len(s) {
-		return t.argument("slice", "%d ranges for shape %v, which has %d axes", len(ranges), s, len(s))
+		return nil, nil, nil, ir.Errorf(ir.ErrShape, "%d ranges for shape %v, which has %d axes", len(ranges), s, len(s))
 	}
-	starts, sizes, steps := make([]int, len(s)), make([]int, len(s)), make([]int, len(s))
+	starts, sizes, steps = make([]int, len(s)), make([]int, len(s)), make([]int, len(s))
 	for i, n := range s {
 		r := All()
 		if i < len(ranges) {
 			r = ranges[i]
 		}
-		start, count, err := r.resolve(n)
-		if err != nil {
-			return t.raise("slice", err)
+		if starts[i], sizes[i], steps[i], err = r.resolve(n); err != nil {
+			return nil, nil, nil, err
 		}
-		starts[i], sizes[i], steps[i] = max(start, 0), count, r.Step
+		starts[i] = max(starts[i], 0)
+	}
+	return starts, sizes, steps, nil
+}
+
+// Slice takes a range of each of the first axes and all of the others.
+func (t *Tensor) Slice(ranges ...Range) *Tensor {
+	starts, sizes, steps, err := t.bounds(ranges)
+	if err != nil {
+		return t.raise("slice", err)
 	}
 	return apply1("slice", []*Tensor{t}, ir.A("starts", starts, "sizes", sizes, "steps", steps)...)
+}
+
+// SetSlice returns t with src in place of the elements that Slice takes with the
+// same ranges; t itself does not change. src is a tensor of the same dtype that
+// broadcasts to the slice, or a Go constant.
+func (t *Tensor) SetSlice(ranges []Range, src any) *Tensor {
+	starts, sizes, steps, err := t.bounds(ranges)
+	if err != nil {
+		return t.raise("set_slice", err)
+	}
+	part := t.operand(src)
+	if !ir.Shape(sizes).Equal(part.shape()) {
+		part = part.Expand(sizes...)
+	}
+	return apply1("set_slice", []*Tensor{t, part}, ir.A("starts", starts, "sizes", sizes, "steps", steps)...)
 }
 
 // At takes the element at an index of an axis and drops the axis; negative
