@@ -21,22 +21,23 @@ type Array struct {
 func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 	out := make([]Array, len(ts))
 	var first error
-	note := func(err error) {
-		if first == nil && err != nil {
-			first = err
+	at := len(ts)
+	note := func(i int, err error) {
+		if i < at && err != nil {
+			first, at = err, i
 		}
 	}
 	byDevice := map[*Device][]int{}
 	var order []*Device
 	for i, t := range ts {
 		if err := t.failure(); err != nil {
-			note(err)
+			note(i, err)
 			continue
 		}
 		s := t.h.stream
 		s.Flush()
 		if err := s.failure(t.h.id); err != nil {
-			note(err)
+			note(i, err)
 			continue
 		}
 		if byDevice[s.dev] == nil {
@@ -51,11 +52,11 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 		}
 		data, errs, err := d.backend.Read(ctx, ids...)
 		if err != nil {
-			note(err)
+			note(byDevice[d][0], err)
 			continue
 		}
 		for j, i := range byDevice[d] {
-			note(errs[j])
+			note(i, errs[j])
 			if errs[j] == nil {
 				out[i] = Array{data[j].Type.DType, data[j].Type.Shape, data[j].Bytes}
 			}

@@ -193,6 +193,9 @@ func scalarOf(v any, d DType) (ir.Scalar, error) {
 			if f := math.Float64frombits(kernel.Convert(F64, d, out)); math.IsInf(f, 0) {
 				return bad("is out of range of")
 			}
+		case from == F64 && math.Abs(math.Float64frombits(bits)) >= math.Ldexp(1, 8*d.Size()) ||
+			from == F64 && d.Kind() == ir.KindInt && math.Float64frombits(bits) >= math.Ldexp(1, 8*d.Size()-1):
+			return bad("does not fit in") // saturated, and rounded back to what it was
 		case back != bits || from == I64 && d == U64 && int64(bits) < 0 || from == U64 && d == I64 && int64(bits) < 0:
 			return bad("does not fit in")
 		}
