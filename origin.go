@@ -108,6 +108,15 @@ func GraphOf(t *Tensor) (Graph, error) {
 	return Graph{Stream: t.h.stream, Scope: t.scope}, nil
 }
 
+// At returns the graph for operations of which t is an operand or a result: with
+// constants on its device.
+func (g Graph) At(t *Tensor) Graph {
+	if t != nil && t.h != nil && g.Stream != nil && t.h.stream.dev != g.Stream.dev {
+		g.Stream = t.h.stream
+	}
+	return g
+}
+
 // Enter returns t as a member of the graph's scope, or of none if that is nil.
 // Unlike [Scope.In] it accepts a released tensor, of which the type may still be
 // asked: operations on it carry the error.

@@ -2,8 +2,10 @@ package sinter
 
 import (
 	"context"
+	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -35,7 +37,10 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 			continue
 		}
 		s := t.h.stream
-		s.Flush()
+		if err := s.wait(ctx, t.h.id); err != nil {
+			note(i, err)
+			continue
+		}
 		if err := s.failure(t.h.id); err != nil {
 			note(i, err)
 			continue
@@ -45,20 +50,39 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 		}
 		byDevice[s.dev] = append(byDevice[s.dev], i)
 	}
-	for _, d := range order {
+	type answer struct {
+		data []backend.Data
+		errs []error
+		err  error
+	}
+	answers := make([]answer, len(order))
+	ask := func(k int) {
+		d := order[k]
 		ids := make([]ir.ID, 0, len(ts))
 		for _, i := range byDevice[d] {
 			ids = append(ids, ts[i].h.id)
 		}
-		data, errs, err := d.backend.Read(ctx, ids...)
-		if err != nil {
-			note(byDevice[d][0], err)
+		a := &answers[k]
+		a.data, a.errs, a.err = d.backend.Read(ctx, ids...)
+	}
+	var wg sync.WaitGroup
+	for k := 1; k < len(order); k++ {
+		wg.Go(func() { ask(k) })
+	}
+	if len(order) > 0 {
+		ask(0)
+	}
+	wg.Wait()
+	for k, d := range order {
+		a := answers[k]
+		if a.err != nil {
+			note(byDevice[d][0], a.err)
 			continue
 		}
 		for j, i := range byDevice[d] {
-			note(i, errs[j])
-			if errs[j] == nil {
-				out[i] = Array{data[j].Type.DType, data[j].Type.Shape, data[j].Bytes}
+			note(i, a.errs[j])
+			if a.errs[j] == nil {
+				out[i] = Array{a.data[j].Type.DType, a.data[j].Type.Shape, a.data[j].Bytes}
 			}
 		}
 	}
@@ -114,14 +138,4 @@ func Item[T Element](ctx context.Context, t *Tensor) (T, error) {
 		return zero, err
 	}
 	return v[0], nil
-}
-
-// CopyTo waits for a tensor and makes a copy of it on another device.
-func (t *Tensor) CopyTo(ctx context.Context, d *Device) (*Tensor, error) {
-	a, err := Read(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	c := FromBytes(On(d), a[0].DType, a[0].Bytes, a[0].Shape...)
-	return c, c.Err()
 }

@@ -70,6 +70,14 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 		}
 		s = in[0].h.stream
 	}
+	if len(in) > 0 {
+		if in, err = together(in); err != nil {
+			return raise(err)
+		}
+		if in[0].h.stream.dev != s.dev {
+			s = in[0].h.stream
+		}
+	}
 	if scope != nil && scope.stream != nil && scope.stream.dev == s.dev {
 		s = scope.stream
 	}
@@ -88,9 +96,6 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: callsite.Find()}
 	var borrowed []ir.ID
 	for i, t := range in {
-		if t.h.stream.dev != s.dev {
-			return raise(ir.Errorf(ir.ErrDevice, "operand %d is on %s, the first is on %s; move it with CopyTo", i, t.h.stream.dev, s.dev))
-		}
 		id := t.h.id
 		if t.h.stream != s {
 			if id, err = s.adopt(t.h); err != nil {

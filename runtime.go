@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/router"
 )
 
 // Runtime holds drivers, open devices and custom operations. Most programs use
@@ -18,12 +19,13 @@ type Runtime struct {
 
 	mu      sync.Mutex
 	devices map[backend.Backend]*Device
+	host    *router.Budget // of tensors that move between devices without a router
 }
 
 // NewRuntime returns a runtime with the devices "cpu" (generated code where the
 // processor has a generator) and "interp" (the reference interpreter).
 func NewRuntime() *Runtime {
-	r := &Runtime{devices: map[backend.Backend]*Device{}}
+	r := &Runtime{devices: map[backend.Backend]*Device{}, host: router.NewBudget(256 << 20)}
 	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
 	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
 	for _, add := range extraDrivers {
@@ -94,6 +96,9 @@ type Device struct {
 	info    backend.Info
 	stream  *Stream // the default one
 	lastID  atomic.Uint64
+
+	arriving arrivals
+	awaited  atomic.Int64 // tensors in arriving
 }
 
 // ID returns the id of the device, such as "cpu".
@@ -119,6 +124,9 @@ func (d *Device) NewStream(ctx context.Context) *Stream { return &Stream{dev: d,
 // Sync waits until everything recorded on the device's default stream is done
 // and returns the first error that nobody has seen yet.
 func (d *Device) Sync(ctx context.Context) error {
+	if err := d.arrived(ctx); err != nil {
+		return err
+	}
 	d.stream.Flush()
 	return d.backend.Sync(ctx)
 }

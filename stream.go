@@ -12,6 +12,9 @@ import (
 const (
 	maxPendingOps   = 256
 	maxPendingBytes = 64 << 20
+
+	// Beyond maxHeldOps, recording waits for the tensors that held nodes need.
+	maxHeldOps = 16 * maxPendingOps
 )
 
 // Stream is an ordered record of operations for one device. Recording never
@@ -25,9 +28,12 @@ type Stream struct {
 	mu      sync.Mutex
 	pending []ir.Node
 	bytes   int64
+	held    int // of pending, nodes that wait for a tensor on its way, at the front
 	frees   []ir.ID
 	failed  map[ir.ID]*ir.Error // results of work that could not be submitted
 	cuts    Cuts
+
+	heldBytes int64
 }
 
 // Cuts counts why recorded work was submitted.
@@ -55,10 +61,10 @@ func (s *Stream) record(n ir.Node, borrowed []ir.ID) {
 		s.bytes += t.Bytes()
 	}
 	switch {
-	case len(s.pending) >= maxPendingOps:
+	case len(s.pending)-s.held >= maxPendingOps:
 		s.cuts.Ops++
 		s.submit()
-	case s.bytes >= maxPendingBytes:
+	case s.bytes-s.heldBytes >= maxPendingBytes:
 		s.cuts.Bytes++
 		s.submit()
 	}
@@ -77,7 +83,9 @@ func (s *Stream) Flush() {
 // adopt gives a tensor of another stream of the device a second id, to be freed
 // after the node that uses it: the owner may release its own at any time.
 func (s *Stream) adopt(h *handle) (ir.ID, error) {
-	h.stream.Flush() // what made it goes first
+	if err := h.stream.wait(s.ctx, h.id); err != nil { // what made it goes first
+		return 0, err
+	}
 	if err := h.stream.failure(h.id); err != nil {
 		return 0, err
 	}
@@ -90,23 +98,45 @@ func (s *Stream) adopt(h *handle) (ir.ID, error) {
 }
 
 // submit hands pending nodes and frees to the backend. The lock is held, so that
-// the order of the queue is the order of recording.
-func (s *Stream) submit() {
-	if len(s.pending) > 0 {
-		nodes := s.withoutFailed(s.pending)
-		s.pending, s.bytes = nil, 0
-		if err := s.dev.backend.Submit(s.ctx, nodes); err != nil {
-			s.poison(nodes, ir.AsError(err))
-		}
+// the order of the queue is the order of recording. It returns what nodes wait for
+// that are held back, nil if none is.
+func (s *Stream) submit() *arrival {
+	awaits := s.submitReady()
+	for s.held > maxHeldOps && awaits.wait(s.ctx) == nil {
+		awaits = s.submitReady()
 	}
-	if len(s.frees) > 0 {
+	if len(s.frees) > 0 && s.held == 0 {
 		ids := s.frees
 		s.frees = nil
 		for _, id := range ids {
 			delete(s.failed, id)
 		}
-		s.dev.backend.Free(ids...)
+		s.dev.backend.Free(s.dev.withoutArriving(ids)...)
 	}
+	return awaits
+}
+
+func (s *Stream) submitReady() (awaits *arrival) {
+	if len(s.pending) == 0 {
+		return nil
+	}
+	nodes, awaits := s.take()
+	nodes = s.withoutFailed(nodes)
+	if len(nodes) == 0 {
+		return awaits
+	}
+	if err := s.dev.backend.Submit(s.ctx, nodes); err != nil {
+		s.poison(nodes, ir.AsError(err))
+	}
+	return awaits
+}
+
+// lose remembers the error of a tensor that never reached the device.
+func (s *Stream) lose(id ir.ID, err *ir.Error) {
+	if s.failed == nil {
+		s.failed = map[ir.ID]*ir.Error{}
+	}
+	s.failed[id] = err
 }
 
 // withoutFailed drops nodes whose operands never reached the device; the first
@@ -136,20 +166,20 @@ func (s *Stream) withoutFailed(nodes []ir.Node) []ir.Node {
 
 // poison remembers the results of nodes that never reached the device.
 func (s *Stream) poison(nodes []ir.Node, err *ir.Error) {
-	if s.failed == nil {
-		s.failed = map[ir.ID]*ir.Error{}
-	}
 	for i := range nodes {
 		e := *err
 		e.Op, e.Operands, e.Site, e.Device = nodes[i].Row.Name, nodes[i].InTypes(), nodes[i].Site, s.dev.ID()
 		for _, t := range nodes[i].Out {
-			s.failed[t.ID] = &e
+			s.lose(t.ID, &e)
 		}
 	}
 }
 
 // failure returns the error of a result that never reached the device.
 func (s *Stream) failure(id ir.ID) *ir.Error {
+	if a := s.dev.arrival(id); a != nil && a.isDone() {
+		return a.err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed[id]

@@ -66,6 +66,15 @@ func (r *Router) bridge(from, to backend.Backend) Bridge {
 	return bytesBridge{}
 }
 
+// Transfer moves a tensor between two backends that share no router, through a
+// built-in bridge, and returns when the destination knows it: see [Bridge]. host
+// bounds the bytes that pass.
+func Transfer(ctx context.Context, from backend.Backend, t ir.Tensor, to backend.Backend, id ir.ID, host *Budget) (carried *ir.Error, err error) {
+	r := &Router{}
+	return r.bridge(from, to).Move(ctx, Move{From: from, Tensor: t, To: to, ID: id, Chunk: defaultChunk,
+		Acquire: host.Acquire, Unseen: func(*ir.Error) {}})
+}
+
 // aliasBridge serves a backend and itself.
 type aliasBridge struct{}
 

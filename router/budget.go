@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// budget bounds bytes on the host. Those who wait are served in order, so that a
+// Budget bounds bytes on the host. Those who wait are served in order, so that a
 // large request is not overtaken for ever; one above the limit is let in alone.
-type budget struct {
+type Budget struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
@@ -19,11 +19,12 @@ type claim struct {
 	granted chan struct{}
 }
 
-func newBudget(limit int64) *budget { return &budget{limit: limit} }
+// NewBudget returns a budget of bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// acquire takes bytes, waiting until they are free or ctx ends. The function
+// Acquire takes bytes, waiting until they are free or ctx ends. The function
 // that it returns gives them back, once.
-func (b *budget) acquire(ctx context.Context, bytes int64) (func(), error) {
+func (b *Budget) Acquire(ctx context.Context, bytes int64) (func(), error) {
 	c := &claim{bytes, make(chan struct{})}
 	b.mu.Lock()
 	b.queue = append(b.queue, c)
@@ -54,7 +55,7 @@ func (b *budget) acquire(ctx context.Context, bytes int64) (func(), error) {
 	return nil, ctx.Err()
 }
 
-func (b *budget) grant() {
+func (b *Budget) grant() {
 	for len(b.queue) > 0 && (b.used == 0 || b.used+b.queue[0].bytes <= b.limit) {
 		b.used += b.queue[0].bytes
 		close(b.queue[0].granted)

@@ -112,7 +112,7 @@ func (r *Router) transfer(ctx context.Context, m *move, src *replica) (carried *
 	}
 	r.mu.Unlock()
 	carried, err = b.Move(ctx, Move{From: from.b, Tensor: ir.Tensor{ID: src.id, Type: m.typ}, To: to.b, ID: m.id,
-		Chunk: r.opt.Chunk, Acquire: r.host.acquire, Unseen: func(e *ir.Error) {
+		Chunk: r.opt.Chunk, Acquire: r.host.Acquire, Unseen: func(e *ir.Error) {
 			if m.from != nil {
 				r.mu.Lock()
 				m.from.unseen(e)

@@ -73,6 +73,9 @@ type Options struct {
 	CloseWait time.Duration
 }
 
+// defaultChunk is large enough that the cost of a piece is that of its bytes.
+const defaultChunk = 4 << 20
+
 func (o Options) withDefaults() (Options, error) {
 	set := func(p *int64, v int64) {
 		if *p == 0 {
@@ -80,7 +83,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	chunk, ops := int64(o.Chunk), int64(o.ParkedOps)
-	set(&chunk, 4<<20)
+	set(&chunk, defaultChunk)
 	set(&ops, 8192)
 	set(&o.HostBytes, 256<<20)
 	set(&o.ParkedBytes, 4<<30)

@@ -15,7 +15,7 @@ type Router struct {
 	byID    map[ID]*member
 	routes  bool // a node may run elsewhere than at home
 	order   []*member
-	host    *budget
+	host    *Budget
 
 	// mu guards values, replicas, items and what clients and lanes say it
 	// guards. It is taken after a client's lock and never held in a call to a
@@ -44,7 +44,7 @@ func (o Options) New(members ...Member) (*Router, error) {
 	if len(members) == 0 {
 		return nil, ir.Errorf(ir.ErrArgument, "router: it has no members")
 	}
-	r := &Router{opt: o, byID: map[ID]*member{}, garbage: map[*lane]struct{}{}, host: newBudget(o.HostBytes)}
+	r := &Router{opt: o, byID: map[ID]*member{}, garbage: map[*lane]struct{}{}, host: NewBudget(o.HostBytes)}
 	r.routes = o.Place != nil || o.Fallback
 	seen := map[backend.Backend]ID{}
 	for i, m := range members {
