@@ -152,8 +152,11 @@ b = abs(z)
 m = max(a, b)
 n = min(a, b)
 t = atan(select(m == 0, 0, select(n == inf, 1, n / m)))
-t = select(a > b, (0x1.921fb54442d18p0 - t) + 0x1.1a62633145c07p-54, t)
-t = select(bits(z) < 0, (0x1.921fb54442d18p1 - t) + 0x1.1a62633145c07p-53, t)
+o = a > b
+g = bits(z) < 0
+h = select(o, 0x1.921fb54442d18p0, select(g, 0x1.921fb54442d18p1, 0))
+l = select(o, 0x1.1a62633145c07p-54, select(g, 0x1.1a62633145c07p-53, 0))
+t = (h + select(o != g, -t, t)) + l
 y = float(bits(t) | (bits(x) & -0x8000000000000000))
 `
 
@@ -360,7 +363,7 @@ n = rint(x)
 r = x - n
 q = sin(r * 0x1.921fb54442d18p1) / (x * 0x1.921fb54442d18p1)
 y = select(rint(n * 0.5) * 2 == n, q, -q)
-y = select(x == 0, 1, y)
+y = select(r == 0, select(x == 0, 1, 0), y)
 `
 
 // logitF64: log(x/(1-x)) by the side that x lies nearer to.

@@ -83,6 +83,11 @@ var own = map[string][]call{
 	"softmax":     along(),
 	"log_softmax": along(),
 	"cumsum":      along(),
+	"prod":        reductions(), "sum_squares": reductions(), "l1_norm": reductions(), "inf_norm": spread(reductions()),
+	"l2_norm": spread(reductions()), "p_norm": spread(reductions("p", 3.0)), "logsumexp": reductions(),
+	"nansum": reductions(), "nanmean": spread(reductions()), "nanmax": spread(reductions()), "nanmin": spread(reductions()),
+	"std":     wide(reductions("correction", 1)),
+	"cumprod": along(), "cummax": along(), "cummin": along(), "logcumsumexp": along(),
 	"matmul": {
 		two(ir.Shape{3}, ir.Shape{3}), two(ir.Shape{3}, ir.Shape{3, 2}), two(ir.Shape{2, 3}, ir.Shape{3}),
 		two(ir.Shape{2, 3}, ir.Shape{3, 2}), two(ir.Shape{1, 3}, ir.Shape{3, 1}), two(ir.Shape{2, 1}, ir.Shape{1, 2}),

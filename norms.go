@@ -1,0 +1,76 @@
+package sinter
+
+import (
+	"math"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Prod multiplies the elements over the given axes, or all; of nothing it is 1.
+// Integers and bools give 64 bits. Its gradient is right where elements are 0.
+func (t *Tensor) Prod(over ...Axes) *Tensor { return t.reduce("prod", over) }
+
+// Any tells whether some element over the given axes, or all, is not 0; of nothing
+// it is false. NaN is not 0.
+func (t *Tensor) Any(over ...Axes) *Tensor { return t.reduce("any", over) }
+
+// All tells whether no element over the given axes, or all, is 0; of nothing it is
+// true. NaN is not 0.
+func (t *Tensor) All(over ...Axes) *Tensor { return t.reduce("all", over) }
+
+// CountNonZero counts the elements that are not 0, as i64.
+func (t *Tensor) CountNonZero(over ...Axes) *Tensor { return t.reduce("count_nonzero", over) }
+
+// Std is the square root of [Tensor.Variance]; where it is 0, its gradient is 0.
+func (t *Tensor) Std(correction int, over ...Axes) *Tensor {
+	return t.reduce("std", over, "correction", correction)
+}
+
+// Norm is the p-norm over the given axes, or all: the sum of magnitudes for 1, the
+// Euclidean length for 2, the greatest magnitude for infinity; p is above 0. Of
+// nothing it is 0. Its gradient at the origin is 0.
+func (t *Tensor) Norm(p float64, over ...Axes) *Tensor {
+	switch {
+	case p == 1:
+		return t.reduce("l1_norm", over)
+	case p == 2:
+		return t.reduce("l2_norm", over)
+	case math.IsInf(p, 1):
+		return t.reduce("inf_norm", over)
+	case p > 0:
+		return t.reduce("p_norm", over, "p", p)
+	}
+	return t.raise("p_norm", ir.Errorf(ir.ErrArgument, "a norm needs p above 0, got %v", p))
+}
+
+// SumSquares adds the squares of the elements over the given axes, or all.
+func (t *Tensor) SumSquares(over ...Axes) *Tensor { return t.reduce("sum_squares", over) }
+
+// LogSumExp is the logarithm of the sum of e to the elements, without overflow; of
+// nothing it is minus infinity.
+func (t *Tensor) LogSumExp(over ...Axes) *Tensor { return t.reduce("logsumexp", over) }
+
+// NaNSum is Sum without NaN.
+func (t *Tensor) NaNSum(over ...Axes) *Tensor { return t.reduce("nansum", over) }
+
+// NaNMean is Mean without NaN; where there is nothing else, it is NaN.
+func (t *Tensor) NaNMean(over ...Axes) *Tensor { return t.reduce("nanmean", over) }
+
+// NaNMax is Max without NaN; where there is nothing else, it is NaN.
+func (t *Tensor) NaNMax(over ...Axes) *Tensor { return t.reduce("nanmax", over) }
+
+// NaNMin is Min without NaN; where there is nothing else, it is NaN.
+func (t *Tensor) NaNMin(over ...Axes) *Tensor { return t.reduce("nanmin", over) }
+
+// CumProd is the running product along an axis.
+func (t *Tensor) CumProd(axis int) *Tensor { return t.with("cumprod", "axis", axis) }
+
+// CumMax is the greatest element so far along an axis; NaN from the first NaN on.
+func (t *Tensor) CumMax(axis int) *Tensor { return t.with("cummax", "axis", axis) }
+
+// CumMin is the least element so far along an axis; NaN from the first NaN on.
+func (t *Tensor) CumMin(axis int) *Tensor { return t.with("cummin", "axis", axis) }
+
+// LogCumSumExp is the logarithm of the running sum of e to the elements along an
+// axis, without overflow.
+func (t *Tensor) LogCumSumExp(axis int) *Tensor { return t.with("logcumsumexp", "axis", axis) }
