@@ -157,6 +157,9 @@ func (o Of) Arange(start, stop, step int, d DType) *Tensor {
 	case step < 0 && stop < start:
 		n = (start - stop - step - 1) / -step
 	}
+	if start == 0 && step == 1 && d.IsInt() { // wraps like the cast below
+		return apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{n}, "dtype", d))[0]
+	}
 	t := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{n}, "dtype", I64))[0]
 	return t.Mul(step).Add(start).Cast(d)
 }

@@ -82,6 +82,19 @@ func (s *Scope) In(x *Tensor) *Tensor {
 	return &t
 }
 
+// Own returns x as a member of the scope that goes with it: for tensors made
+// from slices and constants, which no scope owns by themselves.
+func (s *Scope) Own(x *Tensor) *Tensor {
+	t := s.In(x)
+	if t.failure() != nil {
+		return t
+	}
+	if err := s.own([]*Tensor{t}); err != nil {
+		return errored(err)
+	}
+	return t
+}
+
 // Keep moves a result of the scope to the scope around it, or out of scopes
 // altogether, so that it outlives the scope. It returns the tensor to use.
 func (s *Scope) Keep(x *Tensor) *Tensor {

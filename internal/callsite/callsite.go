@@ -19,21 +19,32 @@ var library = []string{"", "/nn", "/optim", "/autodiff", "/autodiff/gradcheck", 
 // known caches the verdict per program counter: true for library frames.
 var known sync.Map // uintptr -> bool
 
-// Find returns the nearest frame outside the library, or the zero Site.
+// Find returns the nearest frame outside the library, or the zero Site. Unwinding
+// costs by the frame, so it looks at a few first: most callers are near.
 func Find() ir.Site {
-	var pcs [24]uintptr
-	n := runtime.Callers(2, pcs[:])
-	for _, pc := range pcs[:n] {
+	var near [6]uintptr
+	n := runtime.Callers(2, near[:])
+	if s, ok := first(near[:n]); ok || n < len(near) {
+		return s
+	}
+	var far [40]uintptr
+	n = runtime.Callers(2+len(near), far[:])
+	s, _ := first(far[:n])
+	return s
+}
+
+func first(pcs []uintptr) (ir.Site, bool) {
+	for _, pc := range pcs {
 		inside, ok := known.Load(pc)
 		if !ok {
 			inside = isLibrary(pc)
 			known.Store(pc, inside)
 		}
 		if !inside.(bool) {
-			return ir.Site{PC: pc}
+			return ir.Site{PC: pc}, true
 		}
 	}
-	return ir.Site{}
+	return ir.Site{}, false
 }
 
 // isLibrary looks at the function that a program counter belongs to; inlined
