@@ -41,16 +41,16 @@ func check(op string, outputs, cotangents, wrt []*sinter.Tensor) error {
 			return err
 		}
 		tracked = tracked || t.Tracked()
-		if t.Device() != outputs[0].Device() {
-			e := ir.Errorf(ir.ErrDevice, "output %d is on %s, output 0 on %s", i, t.Device(), outputs[0].Device())
-			e.Op, e.Site = op, callsite.Find()
-			return e
-		}
 		if cotangents == nil || cotangents[i] == nil {
 			continue
 		}
 		if err := cotangents[i].Err(); err != nil {
 			return err
+		}
+		if t.Device() != cotangents[i].Device() {
+			e := ir.Errorf(ir.ErrDevice, "cotangent %d is on %s, its output on %s", i, cotangents[i].Device(), t.Device())
+			e.Op, e.Site = op, callsite.Find()
+			return e
 		}
 		if want, got := typeOf(t), typeOf(cotangents[i]); !got.Equal(want) {
 			e := ir.Errorf(ir.ErrShape, "cotangent %d is %v, expected %v as its output", i, got, want)

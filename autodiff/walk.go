@@ -63,7 +63,7 @@ func (w *walk) seed(outputs, cotangents []*sinter.Tensor) {
 			n.sums[result].add(&value{t: w.graph.Enter(cotangents[i]), lent: true})
 			continue
 		}
-		n.sums[result].add(&value{t: filled(w.graph, typeOf(outputs[i]), 1)})
+		n.sums[result].add(&value{t: filled(w.graph.At(outputs[i]), typeOf(outputs[i]), 1)})
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *walk) step(n *node) error {
 // backward applies the gradient of a row. What it computes on the way is
 // released at once, unless it is tracked.
 func (w *walk) backward(o *sinter.Origin, arrived []*value, need []bool) error {
-	g := w.graph
+	g := w.graph.At(o.Out[0]) // constants belong to the operation's device
 	if !w.track {
 		g.Scope = w.graph.Scope.Sub(o.Row.Name)
 		defer g.Scope.End()
@@ -190,7 +190,7 @@ func (w *walk) results(wrt []*sinter.Tensor, scope *sinter.Scope, strict bool) (
 		case v == nil && strict:
 			return nil, fail(w.op, "no output depends on tensor %d (%v), other than through operations without a gradient", i, typeOf(t))
 		case v == nil:
-			out[i] = filled(w.graph, typeOf(t), 0)
+			out[i] = filled(w.graph.At(t), typeOf(t), 0)
 		case v.lent || v.holds > 1:
 			out[i] = apply(w.graph, "reshape", v.t, "shape", t.Shape())
 		default:
