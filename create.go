@@ -142,6 +142,9 @@ func (o Of) Zeros(d DType, shape ...int) *Tensor { return full(o.stream(), shape
 
 // Ones makes a tensor of ones (true for bool).
 func (o Of) Ones(d DType, shape ...int) *Tensor {
+	if !d.Valid() {
+		return createError("ones", ir.Errorf(ir.ErrDType, "%s is not a dtype", d))
+	}
 	return full(o.stream(), shape, ir.Scalar{DType: d, Bits: kernel.Convert(d, I64, 1)})
 }
 

@@ -205,6 +205,9 @@ func (t *Tensor) Split(axis int, sizes ...int) []*Tensor {
 	return out
 }
 
+// maxPieces bounds the tensors that one call makes.
+const maxPieces = 1 << 20
+
 // Chunk cuts a tensor along an axis into n pieces of nearly equal extents: where
 // n does not divide the axis, the first ones are longer by one.
 func (t *Tensor) Chunk(axis, n int) []*Tensor {
@@ -212,6 +215,9 @@ func (t *Tensor) Chunk(axis, n int) []*Tensor {
 		return []*Tensor{t.raise("chunk", ir.Errorf(ir.ErrArgument, "%d pieces, expected at least 1", n))}
 	}
 	d := t.Dim(axis)
+	if n > maxPieces {
+		return []*Tensor{t.raise("chunk", ir.Errorf(ir.ErrArgument, "%d pieces of an axis of extent %d", n, d))}
+	}
 	sizes := make([]int, n)
 	for i := range sizes {
 		if sizes[i] = d / n; i < d%n {
@@ -227,6 +233,9 @@ func (t *Tensor) Unstack(axis int) []*Tensor {
 	a, err := ir.Axis(axis, t.Rank())
 	if err != nil {
 		return []*Tensor{t.raise("unstack", err)}
+	}
+	if n := t.shape()[a]; n > maxPieces {
+		return []*Tensor{t.raise("unstack", ir.Errorf(ir.ErrArgument, "%d pieces, expected at most %d", n, maxPieces))}
 	}
 	out := make([]*Tensor, t.shape()[a])
 	for i := range out {

@@ -148,7 +148,16 @@ func (t *Tensor) operand(v any) *Tensor {
 		return errored(&e)
 	}
 	c := full(t.h.stream, nil, s)
-	c.scope = t.scope
+	if t.scope == nil || c.err != nil {
+		return c
+	}
+	c.scope = t.scope // which releases it: the caller never sees it
+	if err := c.scope.own([]*Tensor{c}); err != nil {
+		c.Release()
+		e := *ir.AsError(err)
+		e.Site = callsite.Find()
+		return errored(&e)
+	}
 	return c
 }
 
