@@ -1,0 +1,81 @@
+package lint
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layer says which packages of the project a folder may import, and why.
+type layer struct {
+	may    []string
+	reason string
+}
+
+// layers are checked for the files of a folder that are no tests; folders that
+// are not listed may import what they like.
+var layers = map[string]layer{
+	"ir":               {nil, "the op table and the descriptors are the ground that all others stand on"},
+	"kernel":           {[]string{"ir"}, "a kernel knows dtypes, not devices or operations"},
+	"kernel/amd64":     {[]string{"ir", "kernel", "kernel/amd64/asm", "internal/execmem"}, "a generator knows instructions only"},
+	"kernel/ptx":       {[]string{"ir", "kernel"}, "a generator knows instructions only"},
+	"lower":            {[]string{"ir", "kernel"}, "there is one lowering, which no device bends"},
+	"backend":          {[]string{"ir", "kernel"}, "the contract does not depend on those who keep it"},
+	"fusion":           {[]string{"ir", "kernel", "lower", "backend", "internal/debug"}, "a decorator works over any backend"},
+	"router":           {[]string{"ir", "kernel", "lower", "backend", "internal/debug"}, "a decorator works over any backend"},
+	"cpu":              {[]string{"ir", "kernel", "kernel/amd64", "lower", "backend", "internal/debug"}, "a device does not know who records"},
+	".":                {[]string{"ir", "kernel", "lower", "backend", "cpu", "cuda", "fusion", "router", "remote", "internal/callsite", "internal/debug"}, "what is built on tensors may import the root, so the root may not import it"},
+	"safetensors":      {[]string{"ir"}, "files are read without a runtime"},
+	"internal/debug":   {nil, "everybody imports it"},
+	"cuda/driver":      {[]string{"ir"}, "the driver's functions are usable alone"},
+	"ir/irtest":        {[]string{"ir"}, "random programs are made from the table alone"},
+	"autodiff":         {[]string{".", "ir", "internal/callsite"}, "gradients are recorded through the public interface"},
+	"optim":            {[]string{".", "ir", "nn", "autodiff", "internal/callsite"}, "optimizers are recorded through the public interface"},
+	"internal/exact":   {[]string{"ir", "kernel"}, "an oracle must not share code with what it judges"},
+	"kernel/amd64/asm": {nil, "an assembler knows nothing of kernels"},
+}
+
+// TestLayers: the packages import downwards only.
+func TestLayers(t *testing.T) {
+	for _, s := range files(t) {
+		l, ok := layers[s.dir()]
+		if !ok || s.test() {
+			continue
+		}
+		for _, i := range s.file.Imports {
+			path, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, inside := strings.CutPrefix(path, module)
+			if !inside {
+				continue
+			}
+			name := strings.TrimPrefix(rest, "/")
+			if name == "" {
+				name = "."
+			}
+			if !contains(l.may, name) {
+				t.Errorf("%s imports %s: %s", s.path, name, l.reason)
+			}
+		}
+	}
+	present := map[string]bool{}
+	for _, s := range files(t) {
+		present[s.dir()] = true
+	}
+	for _, must := range []string{"ir", "kernel", "lower", "backend", "cpu", "."} {
+		if !present[must] {
+			t.Errorf("the folder %s is gone: the layers are out of date", must)
+		}
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
