@@ -1,0 +1,240 @@
+package ir
+
+import "math"
+
+// Normalisation, attention and losses: row programs, one kernel each, and what
+// is made of them. Operands after the first broadcast to it.
+
+func init() {
+	eps := AttrSpec{Name: "eps", Kind: AttrFloat, Default: 1e-5}
+	axes := AttrSpec{Name: "axes", Kind: AttrInts, Default: []int64{-1}}
+	affine := func(names ...string) []Operand {
+		out := []Operand{{"x", FloatClass, Moderate}}
+		for _, n := range names {
+			out = append(out, Operand{n, FloatClass, Moderate})
+		}
+		return out
+	}
+	along := []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}}
+	register(
+		&Row{Name: "layer_norm", Number: 430, Version: 1, Access: Reduce,
+			Doc: "y = (x - m) / sqrt(v + eps) · gamma + beta, with the mean m and the variance v (of the population) of x over axes; " +
+				"gamma and beta broadcast to x. Layer, group, instance and batch normalisation are this row over different axes.",
+			Operands: affine("gamma", "beta"), Attrs: []AttrSpec{axes, eps}, Infer: inferRows,
+			Body:     Body{Any: "d = x - reduce_sum(x) / count()\ny = d / sqrt(reduce_sum(d * d) / count() + eps) * gamma + beta"},
+			GradFunc: gradLayerNorm, Tol: Tolerance{F32: 64, F64: 64},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}, {5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}, {}}, Attrs: A("axes", []int{0, 2}, "eps", 0.1)},
+				{Shapes: []Shape{{2, 3, 2, 2}, {3, 1, 1}, {3, 1, 1}}, Attrs: A("axes", []int{2, 3})}}},
+		&Row{Name: "rms_norm", Number: 431, Version: 1, Access: Reduce,
+			Doc:      "y = x / sqrt(the mean of x² over axes + eps) · gamma, which broadcasts to x.",
+			Operands: affine("gamma"), Attrs: []AttrSpec{axes, eps}, Infer: inferRows,
+			Body:     Body{Any: "y = x / sqrt(reduce_sum(x * x) / count() + eps) * gamma"},
+			GradFunc: gradRMSNorm, Tol: Tolerance{F32: 64, F64: 64},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}}, Attrs: A("axes", []int{1}, "eps", 0.1)}}},
+		&Row{Name: "softmax_masked", Number: 440, Version: 1, Access: Reduce,
+			Doc:      "y = softmax of x along axis, and 0 in a row that is -inf throughout: the weights of attention.",
+			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType), Tol: Tolerance{F32: 8, F64: 8},
+			Body:    Body{Any: "m = reduce_max(x)\ne = exp(x - select(m == -inf, 0, m))\ns = reduce_sum(e)\ny = e / select(s == 0, 1, s)"},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}}, Attrs: A("axis", 1)}, {Shapes: []Shape{{5, 20}}, Attrs: A("axis", 0)}},
+			GradFunc: func(g *GradContext) []Value {
+				s := g.Do("sum", []Value{g.Do("mul", []Value{g.DOut[0], g.Out[0]})}, "axes", []int64{g.Attrs[0].Int}, "keepdims", true)
+				return []Value{g.Do("mul", []Value{g.Out[0], g.Do("sub", []Value{g.DOut[0], s})})}
+			}},
+		&Row{Name: "attention", Number: 441, Version: 1, Access: Contraction,
+			Doc: "y = softmax_masked(q·kᵀ · scale)·v for q [..., heads, l, d], k [..., h, s, d] and v [..., h, s, e]; heads is a multiple of h, " +
+				"and neighbouring heads share keys; a scale of 0 means 1/sqrt(d); causal: query i sees the keys up to i + s - l.",
+			Operands: []Operand{{"q", FloatClass, Moderate}, {"k", FloatClass, Moderate}, {"v", FloatClass, Moderate}},
+			Attrs:    attentionAttrs, Infer: inferAttention, Decompose: decomposeAttention, Tol: Tolerance{F32: 64, F64: 64},
+			Samples: []Sample{{Shapes: []Shape{{2, 2, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 3}}, Attrs: A("causal", true)}}},
+		&Row{Name: "attention_bias", Number: 442, Version: 1, Access: Contraction,
+			Doc: "attention whose scores, scaled, get bias added, which broadcasts to [..., heads, l, s]; a bias of -inf hides a key.",
+			Operands: []Operand{{"q", FloatClass, Moderate}, {"k", FloatClass, Moderate}, {"v", FloatClass, Moderate},
+				{"bias", FloatClass, Moderate}},
+			Attrs: attentionAttrs, Infer: inferAttention, Decompose: decomposeAttention, Tol: Tolerance{F32: 64, F64: 64},
+			Samples: []Sample{{Shapes: []Shape{{2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 5, 3}, {3, 5}}}}},
+		&Row{Name: "cross_entropy", Number: 450, Version: 1, Access: Reduce,
+			Doc: "y = -(1 - smoothing)·log_softmax(x)[label] - smoothing·the mean of log_softmax(x), along axis; label has extent 1 there, " +
+				"classes counts along it; a label that is no class counts as a probability of 1.",
+			Operands: []Operand{{"x", FloatClass, Moderate}, {"label", I64Class, Index}, {"classes", I64Class, Index}},
+			Attrs:    []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}, {Name: "smoothing", Kind: AttrFloat, Default: 0.0}},
+			Infer:    inferCrossEntropy, Tol: Tolerance{F32: 16, F64: 16}, GradFunc: gradCrossEntropy,
+			Body: Body{Any: "d = x - reduce_max(x)\nl = log(reduce_sum(exp(d))) - d\nn = reduce_sum(select(label == classes, l, 0))\n" +
+				"y = n * (1 - smoothing) + select(smoothing == 0, 0, reduce_sum(l) / count() * smoothing)"},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {3, 1}, {5}}}, {Shapes: []Shape{{2, 4, 3}, {2, 1, 3}, {4, 1}}, Attrs: A("axis", 1, "smoothing", 0.1)}}},
+		&Row{Name: "bce_logits", Number: 451, Version: 1, Access: Elementwise,
+			Doc:      "y = -z·log(p) - (1 - z)·log(1 - p) with p = sigmoid(x), without its rounding: max(x, 0) - x·z + log1p(exp(-|x|)).",
+			Operands: twoOperands(FloatClass, Moderate), Infer: inferSame, Tol: Tolerance{F32: 16, F64: 16},
+			Body: Body{Any: "max(x, 0) - x * z + log1p(exp(-abs(x)))"},
+			Grad: map[string]string{"x": "dy * (sigmoid(x) - z)", "z": "-(dy * x)"}},
+		&Row{Name: "huber", Number: 452, Version: 1, Access: Elementwise,
+			Doc:      "y = x²/2 where |x| <= z, else z·(|x| - z/2).",
+			Operands: []Operand{{"x", FloatClass, Moderate}, {"z", FloatClass, Positive}}, Infer: inferSame, Tol: Tolerance{F32: 4, F64: 4},
+			Body: Body{Any: "a = abs(x)\ny = select(a <= z, 0.5 * x * x, z * (a - 0.5 * z))"},
+			Grad: map[string]string{"x": "select(x > z, dy * z, select(x < -z, -(dy * z), dy * x))", "z": "select(abs(x) <= z, 0, dy * (abs(x) - z))"}},
+	)
+}
+
+// inferRows: a row program over the attribute axes or axis whose other operands
+// broadcast to the first.
+func inferRows(r *Row, in []Type, a Attrs) ([]Type, error) {
+	if _, err := ReduceAxes(r, in[0], a); err != nil {
+		return nil, err
+	}
+	if err := broadcastToFirst(r, in); err != nil {
+		return nil, err
+	}
+	return []Type{in[0]}, nil
+}
+
+func broadcastToFirst(r *Row, in []Type) error {
+	for i, t := range in[1:] {
+		o := r.OperandAt(i + 1)
+		if o.Class != I64Class && t.DType != in[0].DType {
+			return Errorf(ErrDType, "x is %s but %s is %s; cast one of them", in[0].DType, o.Name, t.DType)
+		}
+		if s, err := Broadcast(in[0].Shape, t.Shape); err != nil || !s.Equal(in[0].Shape) {
+			return Errorf(ErrShape, "%s has shape %v, which does not broadcast to %v of x", o.Name, t.Shape, in[0].Shape)
+		}
+	}
+	return nil
+}
+
+// gradLayerNorm: with n the normalised x and s the reciprocal deviation,
+// dx = s·(dn - mean(dn) - n·mean(dn·n)).
+func gradLayerNorm(g *GradContext) []Value {
+	b := build{g}
+	x, gamma, d := g.In[0], g.In[1], g.DOut[0]
+	axes, eps := g.Attrs[0].List, g.Attrs[1].Float()
+	mean := func(v Value) Value { return b.do("mean", []Value{v}, "axes", axes, "keepdims", true) }
+	out := []Value{nil, nil, d}
+	n := b.do("layer_norm", []Value{x, b.num(1, x), b.num(0, x)}, "axes", axes, "eps", eps)
+	if g.Need[0] {
+		dn := b.mul(d, gamma)
+		dev := b.do("sqrt", []Value{b.add(b.do("variance", []Value{x}, "axes", axes, "keepdims", true), b.num(eps, x))})
+		out[0] = b.div(b.sub(b.sub(dn, mean(dn)), b.mul(n, mean(b.mul(dn, n)))), dev)
+	}
+	if g.Need[1] {
+		out[1] = b.mul(d, n)
+	}
+	return out
+}
+
+func gradRMSNorm(g *GradContext) []Value {
+	b := build{g}
+	x, gamma, d := g.In[0], g.In[1], g.DOut[0]
+	axes, eps := g.Attrs[0].List, g.Attrs[1].Float()
+	mean := func(v Value) Value { return b.do("mean", []Value{v}, "axes", axes, "keepdims", true) }
+	out := make([]Value, 2)
+	n := b.do("rms_norm", []Value{x, b.num(1, x)}, "axes", axes, "eps", eps)
+	if g.Need[0] {
+		dn := b.mul(d, gamma)
+		dev := b.do("sqrt", []Value{b.add(mean(b.mul(x, x)), b.num(eps, x))})
+		out[0] = b.div(b.sub(dn, b.mul(n, mean(b.mul(dn, n)))), dev)
+	}
+	if g.Need[1] {
+		out[1] = b.mul(d, n)
+	}
+	return out
+}
+
+func inferCrossEntropy(r *Row, in []Type, a Attrs) ([]Type, error) {
+	axes, err := ReduceAxes(r, in[0], a)
+	if err != nil {
+		return nil, err
+	}
+	if err := broadcastToFirst(r, in); err != nil {
+		return nil, err
+	}
+	ax := axes[0]
+	if n := in[0].Shape[ax]; n == 0 && in[0].Shape[:ax].Size()*in[0].Shape[ax+1:].Size() > 0 {
+		return nil, Errorf(ErrShape, "axis %d of %v has no classes", ax, in[0].Shape)
+	}
+	return []Type{{in[0].DType, append(in[0].Shape[:ax:ax], in[0].Shape[ax+1:]...)}}, nil
+}
+
+// gradCrossEntropy: dx = dy·(softmax(x) - target), where the sum of the target
+// stands before softmax, for labels that are no class.
+func gradCrossEntropy(g *GradContext) []Value {
+	b := build{g}
+	x := g.Type(g.In[0])
+	ax, _ := Axis(extent(g.Attrs[0].Int), len(x.Shape))
+	smooth := g.Attrs[1].Float()
+	kept := x.Shape.Clone()
+	kept[ax] = 1
+	hit := b.cast(b.pair("eq", g.In[1], g.In[2]), x.DType)
+	target := b.add(b.mul(hit, b.num(1-smooth, g.In[0])), b.num(smooth/float64(x.Shape[ax]), g.In[0]))
+	total := b.do("sum", []Value{b.do("expand", []Value{target}, "shape", x.Shape)}, "axes", []int{ax}, "keepdims", true)
+	p := b.do("softmax", []Value{g.In[0]}, "axis", ax)
+	return []Value{b.mul(b.reshape(g.DOut[0], kept...), b.sub(b.mul(p, total), target)), nil, nil}
+}
+
+var attentionAttrs = []AttrSpec{{Name: "causal", Kind: AttrBool, Default: false}, {Name: "scale", Kind: AttrFloat, Default: 0.0}}
+
+func inferAttention(r *Row, in []Type, a Attrs) ([]Type, error) {
+	q, k, v := in[0].Shape, in[1].Shape, in[2].Shape
+	n := len(q)
+	for i, t := range in[1:] {
+		if t.DType != in[0].DType {
+			return nil, Errorf(ErrDType, "q is %s but %s is %s", in[0].DType, r.OperandAt(i+1).Name, t.DType)
+		}
+	}
+	if n < 3 || n > MaxRank-1 || len(k) != n || len(v) != n {
+		return nil, Errorf(ErrShape, "q, k and v have shapes %v, %v, %v, expected [..., heads, length, width] of one rank up to %d", q, k, v, MaxRank-1)
+	}
+	if !k[:n-1].Equal(v[:n-1]) || !q[:n-3].Equal(k[:n-3]) || q[n-1] != k[n-1] || k[n-3] == 0 || q[n-3]%k[n-3] != 0 {
+		return nil, Errorf(ErrShape, "q %v, k %v and v %v do not fit: leading extents and the widths of q and k agree, k and v agree but for their width, "+
+			"and the heads of q are a multiple of those of k", q, k, v)
+	}
+	out := q.Clone()
+	out[n-1] = v[n-1]
+	if len(in) > 3 {
+		scores := append(q[:n-1].Clone(), k[n-2])
+		if s, err := Broadcast(scores, in[3].Shape); err != nil || !s.Equal(scores) {
+			return nil, Errorf(ErrShape, "bias has shape %v, which does not broadcast to the scores' %v", in[3].Shape, scores)
+		}
+	}
+	return []Type{{in[0].DType, out}}, nil
+}
+
+func decomposeAttention(g Graph, in []Value, a Attrs) []Value {
+	b := build{g}
+	w := b.attentionWeights(in, a[0].Bool(), a[1].Float())
+	q, v := b.shape(in[0]), b.shape(in[2])
+	n := len(q)
+	grouped := append(v[:n-2].Clone(), q[n-3]/v[n-3]*q[n-2], v[n-2])
+	out := q.Clone()
+	out[n-1] = v[n-1]
+	return []Value{b.reshape(b.pair("matmul", b.reshape(w, grouped...), in[2]), out...)}
+}
+
+// attentionWeights are the weights of attention of q, k, v and perhaps a bias.
+func (b build) attentionWeights(in []Value, causal bool, scale float64) Value {
+	q, k := b.shape(in[0]), b.shape(in[1])
+	n := len(q)
+	l, s := q[n-2], k[n-2]
+	// Heads that share keys are rows of one product.
+	grouped := append(k[:n-2].Clone(), q[n-3]/k[n-3]*l, q[n-1])
+	swap := make([]int, n)
+	for i := range swap {
+		swap[i] = i
+	}
+	swap[n-2], swap[n-1] = n-1, n-2
+	x := b.pair("matmul", b.reshape(in[0], grouped...), b.permute(in[1], swap...))
+	x = b.reshape(b.mul(x, b.num(scaleOf(scale, q[n-1]), x)), append(q[:n-1].Clone(), s)...)
+	if len(in) > 3 {
+		x = b.add(x, in[3])
+	}
+	if causal {
+		last := b.add(b.iota(l, 0, 2, I64), b.Scalar(float64(s-l), I64))
+		x = b.where(b.pair("le", b.iota(s, 1, 2, I64), last), x, b.num(lowest(F64), x))
+	}
+	return b.do("softmax_masked", []Value{x}, "axis", -1)
+}
+
+// scaleOf is the scale of scores, 1/sqrt(width) if none is given.
+func scaleOf(scale float64, width int) float64 {
+	if scale == 0 && width > 0 {
+		return 1 / math.Sqrt(float64(width))
+	}
+	return scale
+}
