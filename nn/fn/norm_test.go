@@ -37,7 +37,6 @@ func TestNorms(t *testing.T) {
 	wide, wideB, per, perB := random(2, 5, 2), random(3, 5, 2), random(4, 4), random(5, 4)
 	last := func(i []int) int { return i[2]*2 + i[3] }
 	channel := func(i []int) int { return i[1] }
-	type tensors = []*sinter.Tensor
 	for _, c := range []struct {
 		name        string
 		f           func(in ...*sinter.Tensor) *sinter.Tensor

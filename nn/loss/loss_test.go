@@ -113,7 +113,6 @@ func TestElementwise(t *testing.T) {
 		}
 		return delta * (d - delta/2)
 	}
-	type tensors = []*sinter.Tensor
 	for _, c := range []struct {
 		name string
 		f    func(r loss.Reduction, in ...*sinter.Tensor) *sinter.Tensor
