@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/backend/faulty"
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/router"
 )
 
@@ -173,4 +174,15 @@ func elements[T any](b []byte) []T {
 	out := make([]T, len(b)/int(unsafe.Sizeof(zero)))
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(b)), b)
 	return out
+}
+
+// addKernel is y = a + b over one axis of f32.
+func addKernel() *kernel.Kernel {
+	b := kernel.NewBuilder("add", []kernel.AxisKind{kernel.Parallel})
+	unit := []kernel.Access{kernel.Unit}
+	for _, d := range []kernel.Direction{kernel.In, kernel.In, kernel.Out} {
+		b.AddArg(kernel.Arg{Type: ir.F32, Dir: d, Access: unit})
+	}
+	b.Store(2, b.Op(kernel.OpAdd, ir.F32, b.Load(0), b.Load(1)))
+	return b.K
 }

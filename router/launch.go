@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -100,24 +101,28 @@ func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.T
 	if len(l.Nodes) > 0 {
 		node = l.Nodes[len(l.Nodes)-1]
 	}
-	var fresh []int
+	var fresh, over []int
 	var in []*value
-	var await, before, kept []*replica
+	var await, before []*replica
 	var failed *ir.Error
-	var overwritten []*value
+	busy := false
 	for i, a := range args {
 		v := s.value(a.Tensor)
 		if v == nil && isOut(i) {
 			fresh = append(fresh, i)
 			continue
 		}
-		if v == nil {
+		switch {
+		case v == nil:
 			failed = describe(c.unknown(a.Tensor.ID), &node)
 			c.raise(failed)
-			break
-		}
-		if v.err != nil {
+		case v.err != nil:
 			failed = v.err
+		case isOut(i) && v.names > 1:
+			failed = describe(ir.Errorf(ir.ErrArgument, "the launch overwrites tensor %d, which has another name", a.Tensor.ID), &node)
+			c.raise(failed)
+		}
+		if failed != nil {
 			break
 		}
 		p := v.on(c.home.m)
@@ -134,10 +139,8 @@ func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.T
 		args[i].Tensor.ID = p.id
 		in = append(in, v)
 		if isOut(i) {
-			kept = append(kept, p)
-			if v.holds > 0 {
-				overwritten = append(overwritten, v)
-			}
+			over = append(over, i)
+			busy = busy || v.holds > 0
 		}
 	}
 	outs := make([]ir.Tensor, len(fresh))
@@ -152,7 +155,7 @@ func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.T
 		}
 		return inner, nil, false
 	}
-	parked := len(await) > 0 || len(overwritten) > 0
+	parked := len(await) > 0 || busy
 	var out []*replica
 	for j, i := range fresh {
 		args[i].Tensor.ID = c.fresh()
@@ -171,13 +174,34 @@ func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.T
 	if !parked {
 		return inner, outs, true
 	}
-	for _, p := range kept { // later users see what the launch makes of it
-		p.unsettle()
+	it := &item{l: c.home, node: node, launch: &inner}
+	for _, i := range over {
+		old, p := in[0], (*replica)(nil)
+		for _, old = range in {
+			if p = old.on(c.home.m); p.id == args[i].Tensor.ID {
+				break
+			}
+		}
+		out = append(out, c.succeed(l.Args[i].Tensor, old, p, it))
+		in = slices.DeleteFunc(in, func(v *value) bool { return v == old })
 	}
-	it := &item{l: c.home, in: in, out: append(out, kept...), node: node, launch: &inner, missing: len(overwritten)}
-	for _, v := range overwritten {
-		v.idle = append(v.idle, it)
-	}
+	it.in, it.out = in, out
 	r.park(c, it, append(await, before...))
 	return inner, nil, false
+}
+
+// succeed gives a name, whose tensor an item is to overwrite, a value of its own:
+// what the tensor is afterwards. Those who hold the old value still read it as it
+// was, and the item waits for the last of them.
+func (c *Client) succeed(t ir.Tensor, old *value, p *replica, it *item) *replica {
+	v := &value{typ: old.typ, names: 1}
+	next := &replica{v: v, l: c.home, id: p.id, was: true}
+	v.replicas = []*replica{next}
+	p.given = true
+	if old.holds > 0 {
+		it.missing++
+		old.idle = append(old.idle, it)
+	}
+	c.define(t.ID, entry{v: v})
+	return next
 }

@@ -55,9 +55,6 @@ func (m *move) run() {
 	defer func() { stop(); cancel() }()
 	r.mu.Lock()
 	src := m.v.readyReplica(m.to.m)
-	if src == nil { // a launch waits to overwrite it; what it holds now is meant
-		src = m.v.primary()
-	}
 	r.mu.Unlock()
 	carried, err := r.transfer(ctx, m, src)
 	if err == nil && carried == nil {

@@ -29,7 +29,8 @@ type replica struct {
 	l       *lane // by which it is freed
 	id      ir.ID // on the member
 	ready   bool  // known to the member, as a tensor or as an error of the member's own
-	was     bool  // ready before; now a launch that is to overwrite it is waited for
+	was     bool  // the member may know the id, though it is not ready
+	given   bool  // the id is that of a later value's replica, which frees it
 	sending *submission
 	waiters []*item
 }
@@ -114,14 +115,6 @@ func (v *value) settle() {
 	}
 }
 
-// unsettle makes a replica awaited again: a launch is to overwrite it.
-func (p *replica) unsettle() {
-	p.ready = false
-	if p == p.v.primary() {
-		p.v.settled = nil
-	}
-}
-
 // release gives up a hold. Replicas that nothing uses any more are listed for
 // freeing; one that is still on its way is freed when it arrives.
 func (r *Router) release(v *value) {
@@ -146,7 +139,9 @@ func (r *Router) collect(v *value) {
 			kept = append(kept, p) // it is collected when it arrives
 			continue
 		}
-		r.discard(p)
+		if !p.given {
+			r.discard(p)
+		}
 	}
 	v.replicas = kept
 }
@@ -188,7 +183,7 @@ func (r *Router) lost(p *replica, err *ir.Error) {
 			break
 		}
 	}
-	if p.was {
+	if p.was && !p.given {
 		r.discard(p)
 	}
 	if v.err != nil {
