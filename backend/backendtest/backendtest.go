@@ -37,10 +37,15 @@ func WithSetup(open func(t *testing.T, s Setup) backend.Backend) Option {
 // ContractOnly leaves out the rows.
 func ContractOnly() Option { return func(s *suite) { s.contractOnly = true } }
 
+// LargeOnly leaves out rows over small tensors: what a number of threads could
+// change shows in large ones.
+func LargeOnly() Option { return func(s *suite) { s.largeOnly = true } }
+
 type suite struct {
 	open         func(t *testing.T) backend.Backend
 	setup        func(t *testing.T, s Setup) backend.Backend
 	contractOnly bool
+	largeOnly    bool
 }
 
 // Run tests the backends that open returns. Each call must return a fresh one,

@@ -12,13 +12,14 @@ import (
 
 // TestCPU runs the suite on the processor with every generator it has.
 func TestCPU(t *testing.T) {
+	contract, large := []backendtest.Option{backendtest.ContractOnly()}, []backendtest.Option{backendtest.LargeOnly()}
 	for _, run := range []struct {
 		generator cpu.Generator
 		threads   int
-		rows      bool // each takes seconds
+		options   []backendtest.Option // all rows take seconds
 	}{
-		{cpu.Interpret, 1, true}, {cpu.Interpret, 4, true}, {cpu.Auto, 1, false}, {cpu.Auto, 4, true},
-		{cpu.AVX2, 1, true}, {cpu.AVX2, 4, false}, {cpu.AVX512, 1, true}, {cpu.AVX512, 4, false},
+		{cpu.Interpret, 1, nil}, {cpu.Interpret, 4, large}, {cpu.Auto, 1, contract}, {cpu.Auto, 4, large},
+		{cpu.AVX2, 1, nil}, {cpu.AVX2, 4, contract}, {cpu.AVX512, 1, nil}, {cpu.AVX512, 4, contract},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", run.generator, run.threads), func(t *testing.T) {
 			opt := cpu.Options{Generator: run.generator, Threads: run.threads}
@@ -42,10 +43,7 @@ func TestCPU(t *testing.T) {
 				}
 				return d
 			}
-			opts := []backendtest.Option{backendtest.WithSetup(open)}
-			if !run.rows {
-				opts = append(opts, backendtest.ContractOnly())
-			}
+			opts := append([]backendtest.Option{backendtest.WithSetup(open)}, run.options...)
 			backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, backendtest.Setup{}) }, opts...)
 		})
 	}

@@ -50,7 +50,7 @@ func (s *suite) rows(t *testing.T) {
 		batch = batch[:0]
 	}
 	for _, x := range allCases() {
-		if !x.usable(c.b) {
+		if !x.usable(c.b) || s.largeOnly && !x.large() {
 			continue
 		}
 		for _, ty := range append(x.in[:len(x.in):len(x.in)], x.out...) {
@@ -89,6 +89,16 @@ func (c *counter) Add(n uint64) uint64 {
 	defer c.Unlock()
 	c.n += n
 	return c.n
+}
+
+// large reports whether devices may split the work of the case.
+func (x *testCase) large() bool {
+	for _, t := range append(x.in[:len(x.in):len(x.in)], x.out...) {
+		if t.Shape.Size() > period {
+			return true
+		}
+	}
+	return false
 }
 
 // usable reports whether a backend computes with all the dtypes of the case.
