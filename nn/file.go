@@ -147,7 +147,7 @@ func quoteName(name string) string {
 func Prefixed(prefix string, params []Named) []Named {
 	out := make([]Named, len(params))
 	for i, p := range params {
-		out[i] = Named{join(prefix, p.Name), p.Var}
+		out[i] = Named{join(prefix, p.Name), p.Var, p.Buffer}
 	}
 	return out
 }

@@ -124,7 +124,7 @@ func TestSaveRefuses(t *testing.T) {
 	if _, err := Hash(background, bad); err == nil {
 		t.Error("the hash of a variable that carries an error")
 	}
-	twice := []Named{{"a", sinter.NewVar(sinter.Ones(sinter.F32))}, {"a", sinter.NewVar(sinter.Ones(sinter.F32))}}
+	twice := []Named{{Name: "a", Var: sinter.NewVar(sinter.Ones(sinter.F32))}, {Name: "a", Var: sinter.NewVar(sinter.Ones(sinter.F32))}}
 	if err := SaveParams(background, path, twice, nil); err == nil {
 		t.Error("two parameters of one name were saved")
 	}

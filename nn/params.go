@@ -12,10 +12,11 @@ import (
 	"github.com/sinter-go/sinter"
 )
 
-// Named is a parameter with its name in a model.
+// Named is a parameter or buffer with its name in a model.
 type Named struct {
-	Name string
-	Var  *sinter.Var
+	Name   string
+	Var    *sinter.Var
+	Buffer bool // saved with the model, but not trained: running statistics, say
 }
 
 // Parameterized is a part of a model that lists its parameters itself. Names are
@@ -24,7 +25,7 @@ type Parameterized interface {
 	NamedParams() []Named
 }
 
-// Params returns the parameters of a model: every [sinter.Var] that its exported
+// Params returns the parameters and buffers of a model: every [sinter.Var] that its exported
 // fields lead to, through structs, pointers, interfaces, slices, arrays and maps,
 // in the order of the fields, maps in the order of their keys. Vars that are nil
 // are left out. A Var that is found in several places (tied weights) counts once,
@@ -32,28 +33,46 @@ type Parameterized interface {
 //
 // A name is made of the fields' names in snake case, indices and keys:
 // "blocks.3.out_proj.weight". Embedded structs add nothing to it. A field tag
-// nn:"name" sets a part of the name, nn:"-" leaves a field out.
+// nn:"name" sets a part of the name, nn:"-" leaves a field out, and an option
+// after the name, nn:"name,buffer" or nn:",buffer", says that what the field leads
+// to is buffers: saved and loaded with the model, left alone by optimizers.
 func Params(model any) []Named {
 	w := walker{vars: map[*sinter.Var]bool{}, open: map[visit]bool{}}
 	w.walk("", reflect.ValueOf(model))
 	return w.found
 }
 
-// Vars returns the variables of [Params], without names.
+// Vars returns the variables of [Params] that are no buffers, without names: what
+// gradients are asked for, in the order in which an optimizer takes them.
 func Vars(model any) []*sinter.Var {
-	named := Params(model)
-	out := make([]*sinter.Var, len(named))
-	for i, p := range named {
-		out[i] = p.Var
+	var out []*sinter.Var
+	for _, p := range Params(model) {
+		if !p.Buffer {
+			out = append(out, p.Var)
+		}
 	}
 	return out
 }
 
-// Count returns the number of elements of all parameters of a model.
+// Trainable returns what of [Params] has gradients: no buffers, and nothing that
+// [sinter.Var.Freeze] has frozen. Make optimizers of it if a part of the model is
+// frozen.
+func Trainable(model any) []Named {
+	var out []Named
+	for _, p := range Params(model) {
+		if !p.Buffer && p.Var.Borrow().Tracked() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Count returns the number of elements of all parameters of a model, without
+// buffers.
 func Count(model any) int {
 	n := 0
-	for _, p := range Params(model) {
-		n += p.Var.Borrow().Size()
+	for _, v := range Vars(model) {
+		n += v.Borrow().Size()
 	}
 	return n
 }
@@ -70,15 +89,16 @@ type visit struct {
 }
 
 type walker struct {
-	found []Named
-	vars  map[*sinter.Var]bool
-	open  map[visit]bool
+	found  []Named
+	vars   map[*sinter.Var]bool
+	open   map[visit]bool
+	buffer bool // inside a field of buffers
 }
 
-func (w *walker) add(name string, v *sinter.Var) {
+func (w *walker) add(name string, v *sinter.Var, buffer bool) {
 	if v != nil && !w.vars[v] {
 		w.vars[v] = true
-		w.found = append(w.found, Named{name, v})
+		w.found = append(w.found, Named{name, v, buffer || w.buffer})
 	}
 }
 
@@ -87,7 +107,7 @@ func (w *walker) walk(name string, v reflect.Value) {
 		return
 	}
 	if v.Type() == varType {
-		w.add(name, v.Interface().(*sinter.Var))
+		w.add(name, v.Interface().(*sinter.Var), false)
 		return
 	}
 	switch v.Kind() {
@@ -98,7 +118,7 @@ func (w *walker) walk(name string, v reflect.Value) {
 	}
 	if v.Type().Implements(parameterizedType) && v.Kind() != reflect.Interface {
 		for _, p := range v.Interface().(Parameterized).NamedParams() {
-			w.add(join(name, p.Name), p.Var)
+			w.add(join(name, p.Name), p.Var, p.Buffer)
 		}
 		return
 	}
@@ -131,16 +151,19 @@ func (w *walker) walk(name string, v reflect.Value) {
 func (w *walker) fields(name string, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		tag, tagged := f.Tag.Lookup("nn")
+		tag, option, _ := strings.Cut(f.Tag.Get("nn"), ",")
+		outer := w.buffer
+		w.buffer = outer || option == "buffer"
 		switch {
 		case !f.IsExported() || tag == "-":
-		case tagged && tag != "":
+		case tag != "":
 			w.walk(join(name, tag), v.Field(i))
 		case f.Anonymous:
 			w.walk(name, v.Field(i))
 		default:
 			w.walk(join(name, snake(f.Name)), v.Field(i))
 		}
+		w.buffer = outer
 	}
 }
 

@@ -14,7 +14,9 @@ type base struct{ Scale *sinter.Var }
 
 type listed struct{ a, b *sinter.Var }
 
-func (l listed) NamedParams() []nn.Named { return []nn.Named{{"first", l.a}, {"second", l.b}} }
+func (l listed) NamedParams() []nn.Named {
+	return []nn.Named{{"first", l.a, false}, {"second", l.b, true}}
+}
 
 type node struct {
 	Value *sinter.Var
@@ -68,8 +70,9 @@ func TestParamsNames(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("names\n%v, want\n%v", names, want)
 	}
-	if n := len(nn.Vars(m)); n != len(want) || nn.Count(m) != len(want) {
-		t.Errorf("%d variables, %d elements, want %d", n, nn.Count(m), len(want))
+	// One of Listed is a buffer.
+	if n := len(nn.Vars(m)); n != len(want)-1 || nn.Count(m) != n {
+		t.Errorf("%d variables, %d elements, want %d", n, nn.Count(m), len(want)-1)
 	}
 }
 
@@ -115,5 +118,42 @@ func TestSummary(t *testing.T) {
 	bad := nn.Sequential{nn.NewLinear(g, -1, 2), nn.Func((*sinter.Tensor).Neg), &nn.Linear{}, nn.Sequential{}}
 	if s := bad.String() + nn.Summary(bad); s == "" {
 		t.Error("no text")
+	}
+}
+
+type statistics struct{ Mean, Variance *sinter.Var }
+
+func TestBuffers(t *testing.T) {
+	m := struct {
+		Weight *sinter.Var
+		Stats  statistics  `nn:"running,buffer"`
+		Count  *sinter.Var `nn:",buffer"`
+		Bias   *sinter.Var
+	}{scalarVar(1), statistics{scalarVar(2), scalarVar(3)}, sinter.NewVar(sinter.Scalar[int64](4)), scalarVar(5)}
+	var all, trained []string
+	for _, p := range nn.Params(m) {
+		name := p.Name
+		if p.Buffer {
+			name += "*"
+		}
+		all = append(all, name)
+	}
+	m.Bias.Freeze()
+	for _, p := range nn.Trainable(m) {
+		trained = append(trained, p.Name)
+	}
+	if want := []string{"weight", "running.mean*", "running.variance*", "count*", "bias"}; !slices.Equal(all, want) {
+		t.Errorf("%v, want %v", all, want)
+	}
+	if want := []string{"weight"}; !slices.Equal(trained, want) {
+		t.Errorf("%v, want %v", trained, want)
+	}
+	if v := nn.Vars(m); len(v) != 2 || v[1] != m.Bias {
+		t.Errorf("%d variables", len(v))
+	}
+	for _, p := range nn.Prefixed("p", nn.Params(m)) {
+		if p.Buffer != (p.Name != "p.weight" && p.Name != "p.bias") {
+			t.Errorf("%s: buffer %v", p.Name, p.Buffer)
+		}
 	}
 }

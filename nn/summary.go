@@ -8,7 +8,7 @@ import (
 )
 
 // Summary returns a table of a model's parameters: name, shape, dtype, number of
-// elements, and the total.
+// elements, and the total. Buffers are marked, and not part of the total.
 func Summary(model any) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -20,8 +20,13 @@ func Summary(model any) string {
 			fmt.Fprintf(w, "%s\t%v\n", p.Name, err)
 			continue
 		}
-		n += t.Size()
-		fmt.Fprintf(w, "%s\t%v\t%s\t%s\n", p.Name, t.Shape(), t.DType(), thousands(t.Size()))
+		note := ""
+		if p.Buffer {
+			note = "\tbuffer"
+		} else {
+			n += t.Size()
+		}
+		fmt.Fprintf(w, "%s\t%v\t%s\t%s%s\n", p.Name, t.Shape(), t.DType(), thousands(t.Size()), note)
 	}
 	fmt.Fprintf(w, "total\t\t\t%s\n", thousands(n))
 	w.Flush()
