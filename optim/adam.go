@@ -30,7 +30,7 @@ type Adam struct {
 
 // NewAdam makes an optimizer with the usual settings.
 func NewAdam(params []nn.Named, rate Schedule) *Adam {
-	a := &Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, base: base{params: params}}
+	a := &Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, base: newBase(params)}
 	a.m, a.v = a.zeros("m"), a.zeros("v")
 	return a
 }
@@ -44,21 +44,38 @@ func NewAdamW(params []nn.Named, rate Schedule, decay float64) *Adam {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (a *Adam) Step(grads []*sinter.Tensor) error {
-	rate := a.Rate(a.steps)
-	t := a.steps + 1
-	size := rate / (1 - power(a.Beta1, t))
-	root := math.Sqrt(1 - power(a.Beta2, t))
-	keep := 1 - float64(rate*a.WeightDecay) // rounded twice, on every processor
 	return a.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
-		p := value(a.params[i].Var, g)
-		m := value(a.m[i], g).Mul(c.of(a.Beta1, p)).Add(g.Mul(c.of(1-a.Beta1, p)))
-		v := value(a.v[i], g).Mul(c.of(a.Beta2, p)).Add(g.Mul(g).Mul(c.of(1-a.Beta2, p)))
-		d := v.Sqrt().Div(c.of(root, p)).Add(c.of(a.Epsilon, p))
-		next := p
-		if a.WeightDecay != 0 {
-			next = p.Mul(c.of(keep, p))
-		}
-		next = next.Sub(m.Div(d).Mul(c.of(size, p)))
-		return []update{{a.m[i], m}, {a.v[i], v}, {a.params[i].Var, next}}
+		return a.adam(i, g, c, moments{a.m[i], a.v[i], a.Beta1, a.Beta2, a.Epsilon, a.rate(i, a.Rate), a.decay(i, a.WeightDecay)})
 	})
+}
+
+// moments are what a parameter's step by Adam is made of.
+type moments struct {
+	m, v                  *sinter.Var
+	beta1, beta2, epsilon float64
+	rate, decay           float64
+}
+
+// adam is the rule of [Adam] for one parameter.
+func (b *base) adam(i int, g *sinter.Tensor, c *constants, s moments) []update {
+	t := b.steps + 1
+	p := value(b.params[i].Var, g)
+	m := average(value(s.m, g), g, s.beta1, c)
+	v := average(value(s.v, g), g.Mul(g), s.beta2, c)
+	d := v.Sqrt().Div(c.of(math.Sqrt(1-power(s.beta2, t)), p)).Add(c.of(s.epsilon, p))
+	next := shrunk(p, s.rate, s.decay, c).Sub(m.Div(d).Mul(c.of(s.rate/(1-power(s.beta1, t)), p)))
+	return []update{{s.m, m}, {s.v, v}, {b.params[i].Var, next}}
+}
+
+// average is the running average a·keep + g·(1 - keep).
+func average(a, g *sinter.Tensor, keep float64, c *constants) *sinter.Tensor {
+	return a.Mul(c.of(keep, a)).Add(g.Mul(c.of(1-keep, a)))
+}
+
+// shrunk is p·(1 - rate·decay): weight decay apart from the gradient.
+func shrunk(p *sinter.Tensor, rate, decay float64, c *constants) *sinter.Tensor {
+	if decay == 0 {
+		return p
+	}
+	return p.Mul(c.of(1-float64(rate*decay), p)) // rounded twice, on every processor
 }

@@ -10,7 +10,8 @@ import (
 
 // Optimizer changes parameters by their gradients.
 type Optimizer interface {
-	// Params returns the parameters, in the order in which Step takes gradients.
+	// Params returns the parameters, in the order in which Step takes gradients:
+	// those that the optimizer was made with, without buffers.
 	Params() []nn.Named
 
 	// Step gives every parameter its next value. There is one gradient for each
@@ -31,26 +32,58 @@ type Optimizer interface {
 
 // base is what optimizers have in common.
 type base struct {
+	memory
+	groups []*Group // of each parameter, nil if it is in none
+}
+
+func newBase(params []nn.Named) base { return base{memory: newMemory(params)} }
+
+// memory is what is remembered of parameters, and for how many steps.
+type memory struct {
 	params []nn.Named
 	steps  int64
 	state  []nn.Named
 }
 
-func (b *base) Params() []nn.Named { return b.params }
-func (b *base) Steps() int64       { return b.steps }
-func (b *base) SetSteps(n int64)   { b.steps = n }
-func (b *base) State() []nn.Named  { return b.state }
+// newMemory takes the parameters that are trained: buffers are not.
+func newMemory(params []nn.Named) memory {
+	var m memory
+	for _, p := range params {
+		if !p.Buffer {
+			m.params = append(m.params, p)
+		}
+	}
+	return m
+}
+
+// Params returns the parameters, without buffers.
+func (b *memory) Params() []nn.Named { return b.params }
+
+// Steps returns how many steps were made.
+func (b *memory) Steps() int64 { return b.steps }
+
+// SetSteps continues from a number of steps.
+func (b *memory) SetSteps(n int64) { b.steps = n }
+
+// State returns what is remembered beside the step count, named after the parameters.
+func (b *memory) State() []nn.Named { return b.state }
 
 // zeros makes a variable of zeros for each parameter and adds them to the state.
-func (b *base) zeros(kind string) []*sinter.Var {
+func (b *memory) zeros(kind string) []*sinter.Var {
 	out := make([]*sinter.Var, len(b.params))
 	for i, p := range b.params {
 		t := p.Var.Borrow()
-		out[i] = sinter.NewVar(of(t).Zeros(t.DType(), t.Shape()...))
-		out[i].Freeze()
-		b.state = append(b.state, nn.Named{Name: kind + "." + p.Name, Var: out[i]})
+		out[i] = b.remember(kind, p, of(t).Zeros(t.DType(), t.Shape()...))
 	}
 	return out
+}
+
+// remember makes a variable of the state that belongs to a parameter.
+func (b *memory) remember(kind string, p nn.Named, t *sinter.Tensor) *sinter.Var {
+	v := sinter.NewVar(t)
+	v.Freeze()
+	b.state = append(b.state, nn.Named{Name: kind + "." + p.Name, Var: v})
+	return v
 }
 
 // update is a new value for a variable.
@@ -61,7 +94,7 @@ type update struct {
 
 // apply makes a step: rule returns the new values that a gradient leads to, and
 // all are set once all are known to be good.
-func (b *base) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor, c *constants) []update) error {
+func (b *memory) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor, c *constants) []update) error {
 	if len(grads) != len(b.params) {
 		return fmt.Errorf("optim: %d gradients for %d parameters", len(grads), len(b.params))
 	}

@@ -20,24 +20,22 @@ type SGD struct {
 
 // NewSGD makes an optimizer without momentum.
 func NewSGD(params []nn.Named, rate Schedule) *SGD {
-	return &SGD{Rate: rate, base: base{params: params}}
+	return &SGD{Rate: rate, base: newBase(params)}
 }
 
 // NewMomentum makes an optimizer with momentum.
 func NewMomentum(params []nn.Named, rate Schedule, momentum float64, nesterov bool) *SGD {
-	s := &SGD{Rate: rate, Momentum: momentum, Nesterov: nesterov, base: base{params: params}}
+	s := &SGD{Rate: rate, Momentum: momentum, Nesterov: nesterov, base: newBase(params)}
 	s.velocity = s.zeros("velocity")
 	return s
 }
 
 // Step gives every parameter its next value; see [Optimizer].
 func (s *SGD) Step(grads []*sinter.Tensor) error {
-	rate := s.Rate(s.steps)
 	return s.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
 		p := value(s.params[i].Var, g)
-		if s.WeightDecay != 0 {
-			g = g.Add(p.Mul(c.of(s.WeightDecay, p)))
-		}
+		rate := s.rate(i, s.Rate)
+		g = s.decayed(i, s.WeightDecay, p, g, c)
 		var out []update
 		if s.velocity != nil {
 			mu := c.of(s.Momentum, p)
