@@ -102,7 +102,7 @@ func TestOneOperationOneRow(t *testing.T) {
 		}
 	}
 	for file := range callers {
-		if byFile[file] == nil {
+		if byFile[file] == nil && exists(file) {
 			t.Errorf("%s is listed as naming elementwise rows, and names none", file)
 		}
 	}
