@@ -20,7 +20,7 @@ func init() {
 			Doc:      "y = the row-major index, within the axes of x after the first two, of the element that max_pool takes: the first of equals.",
 			Operands: maxOperand, Attrs: poolAttrs(), Infer: inferPool(i64DType), Decompose: decomposeMaxPoolIndex, Samples: maxSamples},
 		&Row{Name: "avg_pool", Number: 412, Version: 1, Access: Reduce,
-			Doc: "y = the sum of each window over the axes of x after the first two, divided by divisor, or if that is 0 by its number of elements: " +
+			Doc: "y = the sum of each window over the axes of x after the first two, summed axis by axis from the last on, divided by divisor, or if that is 0 by its number of elements: " +
 				"those of x, with include_pad those of the padding too, never those beyond it; " + ceil + ".",
 			Operands: oneOperand(FloatClass, AnyValue),
 			Attrs:    poolAttrs(AttrSpec{Name: "include_pad", Kind: AttrBool, Default: false}, AttrSpec{Name: "divisor", Kind: AttrInt, Default: 0}),
@@ -192,9 +192,13 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 	if err != nil {
 		return nil
 	}
-	sum := b.do("sum", []Value{b.over(in[0], p.ws, 0)}, "axes", p.windowAxes())
+	sum := b.cast(in[0], x.DType.Compute())
+	for i := len(p.ws) - 1; i >= 0; i-- { // axis by axis, the elements of a window before what is kept
+		sum = b.windowsFirst(sum, 2+i, p.ws[i])
+		sum = b.do("sum", []Value{sum}, "axes", []int{2})
+	}
 	if n := r.Attr(a, "divisor").Int; n != 0 {
-		return []Value{b.quotient(sum, b.Scalar(float64(n), x.DType.Compute()))}
+		return []Value{b.cast(b.div(sum, b.num(float64(n), sum)), x.DType)}
 	}
 	include := 0.0
 	if r.Attr(a, "include_pad").Bool() {
@@ -228,7 +232,19 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 	} else if size > 1 {
 		counts = b.mul(counts, whole)
 	}
-	return []Value{b.quotient(sum, counts)}
+	return []Value{b.cast(b.div(sum, counts), x.DType)}
+}
+
+// windowsFirst pads an axis with zeros and lays windows over it, whose elements
+// become axis 2.
+func (b build) windowsFirst(v Value, axis int, w sliding) Value {
+	v = b.do("windows", []Value{b.border(v, axis, w.lo, w.hi, 0)}, "axis", axis, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+	n := len(b.shape(v))
+	axes := []int{0, 1, n - 1}
+	for i := 2; i < n-1; i++ {
+		axes = append(axes, i)
+	}
+	return b.permute(v, axes...)
 }
 
 // quotient divides in the compute type, which is that of n, and rounds.

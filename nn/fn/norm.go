@@ -85,17 +85,31 @@ func BatchNorm(x, gamma, beta *sinter.Tensor, eps float64) (y, mean, variance *s
 		e := failed("batch_norm", []*sinter.Tensor{x}, "%v has no axis of channels", x.Shape())
 		return e, e, e
 	}
-	axes := []int{0}
-	for i := 2; i < x.Rank(); i++ {
-		axes = append(axes, i)
-	}
+	s := x.Shape()
 	for _, p := range []**sinter.Tensor{&gamma, &beta} {
 		if *p != nil {
-			*p = perChannel(x, *p)
+			*p = (*p).Unsqueeze(-1)
 		}
 	}
-	d := x.Detach()
-	return norm(x, gamma, beta, axes, eps), d.Mean(sinter.Over(axes...)), d.Variance(0, sinter.Over(axes...))
+	// One row per channel: the elements of a channel lie apart.
+	axes := make([]int, len(s))
+	for i := range axes {
+		axes[i] = i
+	}
+	axes[0], axes[1] = 1, 0
+	rows := x.Permute(axes...).Reshape(s[1], size(s)/max(s[1], 1))
+	d := rows.Detach()
+	s[0], s[1] = s[1], s[0]
+	y = norm(rows, gamma, beta, []int{1}, eps).Reshape(s...).Permute(axes...)
+	return y, d.Mean(sinter.Over(1)), d.Variance(0, sinter.Over(1))
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }
 
 // RunningStats moves running statistics by momentum (0.1, say) towards those of a
