@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,9 @@ const (
 	keySeed    = "sinter.seed"
 	keyBatch   = "sinter.batch"
 	keySamples = "sinter.samples"
+	keyParts   = "sinter.parts"
+	keyClip    = "sinter.clip"
+	keyHistory = "sinter.history"
 
 	checkpointFormat = "1"
 )
@@ -37,7 +41,11 @@ var ErrNoCheckpoint = errors.New("not a checkpoint")
 
 // variables are all variables of a checkpoint, with their names in it.
 func (l *Loop) variables() []nn.Named {
-	return append(nn.Prefixed(modelPrefix, nn.Params(l.Model)), nn.Prefixed(optimPrefix, l.Optimizer.State())...)
+	v := append(nn.Prefixed(modelPrefix, nn.Params(l.Model)), nn.Prefixed(optimPrefix, l.Optimizer.State())...)
+	if l.Scaler != nil {
+		v = append(v, nn.Prefixed(optimPrefix, l.Scaler.State())...)
+	}
+	return v
 }
 
 // fixed is the metadata that must be equal for a training to be resumed.
@@ -47,6 +55,8 @@ func (l *Loop) fixed() map[string]string {
 		keySeed:    strconv.FormatUint(l.Seed, 10),
 		keyBatch:   strconv.Itoa(l.batch()),
 		keySamples: strconv.Itoa(l.Train.N),
+		keyParts:   strconv.Itoa(l.parts()),
+		keyClip:    strconv.FormatFloat(l.Clip, 'g', -1, 64),
 	}
 	maps.Copy(m, l.Settings)
 	return m
@@ -59,21 +69,34 @@ func (l *Loop) save(ctx context.Context) error {
 	m[keyLoss] = strconv.FormatFloat(l.done.Loss, 'g', -1, 64)
 	m[keyRight] = strconv.Itoa(l.done.Test.Right)
 	m[keyTested] = strconv.Itoa(l.done.Test.N)
-	if err := nn.SaveParams(ctx, l.Checkpoint, l.variables(), m); err != nil {
+	history, err := json.Marshal(l.history)
+	if err != nil {
 		return fmt.Errorf("train: checkpoint of epoch %d: %w", l.done.Epoch, err)
 	}
-	return nil
+	m[keyHistory] = string(history)
+	paths, kept := []string{l.Checkpoint}, l.kept()
+	if slices.Contains(kept, l.done.Epoch) {
+		paths = append(paths, l.CheckpointOf(l.done.Epoch))
+	}
+	for _, path := range paths {
+		if err := nn.SaveParams(ctx, path, l.variables(), m); err != nil {
+			return fmt.Errorf("train: checkpoint of epoch %d: %w", l.done.Epoch, err)
+		}
+	}
+	return l.prune(kept)
 }
 
 // Resume loads the checkpoint into model and optimizer, so that Run goes on after
 // its epoch, and returns the report of that epoch. The loop must be set up as it
 // was: an error lists what differs. Other errors: [ErrNoCheckpoint], those of
 // [nn.Load] and of the file system (fs.ErrNotExist if there is no file).
-func (l *Loop) Resume() (Report, error) {
+func (l *Loop) Resume() (Report, error) { return l.restore(l.Checkpoint) }
+
+func (l *Loop) restore(path string) (Report, error) {
 	if err := l.check(); err != nil {
 		return Report{}, err
 	}
-	m, err := ReadSettings(l.Checkpoint)
+	m, err := ReadSettings(path)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,25 +108,27 @@ func (l *Loop) Resume() (Report, error) {
 		}
 	}
 	if len(diff) > 0 {
-		return Report{}, fmt.Errorf("train: %s belongs to another training: %s", l.Checkpoint, strings.Join(diff, "; "))
+		return Report{}, fmt.Errorf("train: %s belongs to another training: %s", path, strings.Join(diff, "; "))
 	}
 	var r Report
 	r.Epochs = l.Epochs
-	var errs [5]error
+	var errs [6]error
 	r.Epoch, errs[0] = strconv.Atoi(m[keyEpoch])
 	steps, err := strconv.ParseInt(m[keySteps], 10, 64)
 	errs[1] = err
 	r.Loss, errs[2] = strconv.ParseFloat(m[keyLoss], 64)
 	r.Test.Right, errs[3] = strconv.Atoi(m[keyRight])
 	r.Test.N, errs[4] = strconv.Atoi(m[keyTested])
-	if err := errors.Join(errs[:]...); err != nil || r.Epoch < 0 || steps < 0 {
-		return Report{}, fmt.Errorf("train: %s: %w: its metadata is damaged", l.Checkpoint, ErrNoCheckpoint)
+	var history []Report
+	errs[5] = json.Unmarshal([]byte(m[keyHistory]), &history)
+	if err := errors.Join(errs[:]...); err != nil || r.Epoch < 0 || steps < 0 || len(history) != r.Epoch {
+		return Report{}, fmt.Errorf("train: %s: %w: its metadata is damaged", path, ErrNoCheckpoint)
 	}
-	if _, err := nn.LoadParams(l.Checkpoint, l.variables()); err != nil {
+	if _, err := nn.LoadParams(path, l.variables()); err != nil {
 		return Report{}, err
 	}
 	l.Optimizer.SetSteps(steps)
-	l.done = r
+	l.done, l.history = r, history
 	return r, nil
 }
 

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter"
-	"github.com/sinter-go/sinter/autodiff"
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/train/sink"
 )
 
 // ErrDiverged marks a training whose loss became infinite or NaN.
@@ -33,18 +33,36 @@ type Loop struct {
 	Batch  int    // samples a step; 0 means 32
 	Seed   uint64 // of the order of samples and of Augment
 
+	// Parts divides the samples of a step into so many parts, whose gradients
+	// are added up: less memory for the same step, up to rounding. 0 means 1.
+	Parts int
+
+	// Clip, if above 0, is the greatest length of all gradients as one vector.
+	Clip float64
+
+	// Scaler, if set, scales losses, for parameters in half precision.
+	Scaler *optim.Scaler
+
 	// Augment, if set, changes a copy of a sample before it is used. What it
 	// does may depend on the sample and the random numbers alone.
 	Augment Augment
 
 	// Checkpoint, if set, is the file that is replaced after every epoch.
 	// Settings are stored in it, and must be equal when training is resumed.
+	// Keep says which epochs have files of their own beside it.
 	Checkpoint string
 	Settings   map[string]string
+	Keep       Keep
+
+	// Stop, if set, ends the training when it returns true for the reports of
+	// all epochs so far, as [Patience] does. It must depend on these alone.
+	Stop func(history []Report) bool
 
 	Events Events
+	Sinks  []sink.Sink // get a record of every epoch; the loop does not close them
 
-	done Report // of the last whole epoch
+	done    Report // of the last whole epoch
+	history []Report
 }
 
 // Events are called while a loop runs, by its goroutine; those that are nil are
@@ -65,14 +83,15 @@ type Progress struct {
 
 // Report tells what an epoch came to.
 type Report struct {
-	Epoch  int     // from 1; 0 before the first
-	Epochs int     // in all
-	Loss   float64 // mean over the samples of the epoch
-	Test   Score   // on the test set; zero without one
-	Time   time.Duration
+	Epoch  int           // from 1; 0 before the first
+	Epochs int           // in all
+	Loss   float64       // mean over the samples of the epoch
+	Test   Score         // on the test set; zero without one
+	Time   time.Duration `json:"-"`
 }
 
-// Run trains until Epochs are done and returns the report of the last. When ctx
+// Run trains until Epochs are done, or Stop ends it, and returns the report of the
+// last. When ctx
 // ends it stops between two steps and returns the report of the last whole epoch,
 // which is also what the checkpoint holds, and the context's error. Other errors
 // are those of the settings, the model, the device and the file system;
@@ -81,16 +100,20 @@ func (l *Loop) Run(ctx context.Context) (Report, error) {
 	if err := l.check(); err != nil {
 		return l.done, err
 	}
-	for l.done.Epoch < l.Epochs {
+	for l.done.Epoch < l.Epochs && (l.Stop == nil || len(l.history) == 0 || !l.Stop(l.History())) {
 		r, err := l.epoch(ctx, l.done.Epoch)
 		if err != nil {
 			return l.done, err
 		}
 		l.done = r
+		l.history = append(l.history, r)
 		if l.Checkpoint != "" {
 			if err := l.save(ctx); err != nil {
 				return l.done, err
 			}
+		}
+		if err := l.report(r); err != nil {
+			return l.done, err
 		}
 		if l.Events.Epoch != nil {
 			l.Events.Epoch(r)
@@ -120,6 +143,8 @@ func (l *Loop) check() error {
 		return errors.New("train: a loop needs Model, Optimizer and Train")
 	case l.Epochs < 0 || l.Batch < 0:
 		return fmt.Errorf("train: %d epochs in batches of %d, expected positive numbers", l.Epochs, l.Batch)
+	case l.Parts < 0 || !(l.Clip >= 0):
+		return fmt.Errorf("train: %d parts of a step, gradients clipped at %v, expected positive numbers", l.Parts, l.Clip)
 	case l.Train.N == 0:
 		return errors.New("train: there are no samples")
 	}
@@ -149,7 +174,7 @@ func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
 		if ctx.Err() != nil {
 			return Report{}, context.Cause(ctx)
 		}
-		if err := l.step(dev, rows, l.random(step), total); err != nil {
+		if err := l.step(ctx, dev, rows, l.random(step), total); err != nil {
 			return Report{}, fmt.Errorf("train: epoch %d, step %d: %w", epoch+1, step+1, err)
 		}
 		step++
@@ -174,34 +199,6 @@ func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
 	}
 	r.Time = time.Since(began)
 	return r, nil
-}
-
-// step makes one step on some rows of the training set, and adds their losses to
-// the total.
-func (l *Loop) step(dev *sinter.Device, rows []int, random *random, total *sinter.Var) error {
-	s := sinter.NewScope("step")
-	defer s.End()
-	x, labels := l.load(dev, rows, random)
-	defer x.Release()
-	defer labels.Release()
-	loss := l.Loss
-	if loss == nil {
-		loss = nn.CrossEntropy
-	}
-	y := loss(l.Model.Forward(s.In(x)), s.In(labels))
-	params := l.Optimizer.Params()
-	vars := make([]*sinter.Var, len(params))
-	for i, p := range params {
-		vars[i] = p.Var
-	}
-	grads, err := autodiff.Gradients(y, vars...)
-	if err != nil {
-		return err
-	}
-	if err := total.Set(total.In(s).Add(y.Detach().Cast(sinter.F32).Mul(len(rows)))); err != nil {
-		return err
-	}
-	return l.Optimizer.Step(grads)
 }
 
 // deviceOf is where the parameters live.

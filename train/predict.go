@@ -68,8 +68,8 @@ func predict(ctx context.Context, model nn.Layer, dev *sinter.Device, values []f
 	defer s.End()
 	x := sinter.FromSliceOn(sinter.On(dev), values, n, len(values)/n)
 	defer x.Release()
-	p := model.Forward(s.In(x)).Softmax(-1)
-	class, best := p.ArgMax(-1), p.Max(sinter.Over(-1)).Cast(sinter.F32)
+	p := model.Forward(s.In(x).Cast(floatOf(nn.Vars(model)))).Cast(sinter.F32).Softmax(-1)
+	class, best := p.ArgMax(-1), p.Max(sinter.Over(-1))
 	arrays, err := sinter.Read(ctx, class, best)
 	if err != nil {
 		return nil, nil, err
