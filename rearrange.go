@@ -92,6 +92,16 @@ func (t *Tensor) Tile(counts ...int) *Tensor {
 		y = t.Unsqueeze(upTo(n)...)
 	}
 	off := y.Rank() - len(counts)
+	shape := ir.Shape(y.Shape())
+	for i, n := range counts { // the whole is checked before a part is made
+		if off < 0 || n < 0 || n > ir.MaxElements/max(shape[off+i], 1) {
+			return t.raise("tile", ir.Errorf(ir.ErrArgument, "counts %v do not apply to shape %v", counts, t.shape()))
+		}
+		shape[off+i] *= n
+	}
+	if err := shape.Check(); err != nil {
+		return t.raise("tile", err)
+	}
 	for i, n := range counts {
 		y = y.repeated("tile", off+i, n, false)
 	}
@@ -112,8 +122,8 @@ func (t *Tensor) repeated(op string, axis, count int, each bool) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	if count < 0 {
-		return t.raise(op, ir.Errorf(ir.ErrArgument, "the count of axis %d is %d, expected at least 0", axis, count))
+	if n := t.typ.Shape[axis]; count < 0 || count > ir.MaxElements/max(n, 1) {
+		return t.raise(op, ir.Errorf(ir.ErrArgument, "the count of axis %d, of extent %d, is %d, expected at least 0 and a result within the limits of a tensor", axis, n, count))
 	}
 	if count == 1 {
 		return t
