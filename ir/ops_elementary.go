@@ -93,8 +93,8 @@ func init() {
 			Doc: "y = x is neither infinite nor NaN.", Operands: floats, Infer: inferCompare, Body: Body{Any: "abs(x) < inf"},
 			Ref: func(x ...float64) float64 { return truth(math.Abs(x[0]) <= math.MaxFloat64) }},
 		&Row{Name: "signbit", Number: 131, Version: 1, Method: "Signbit", Access: Elementwise,
-			Doc: "y = the sign bit of x is set: for -0 too, and for a NaN with a sign.", Operands: floats, Infer: inferCompare,
-			Body: Body{Any: "bits(x) < 0"}},
+			Doc: "y = the sign bit of x is set: for -0 too; false for NaN, whose sign no row keeps.", Operands: floats, Infer: inferCompare,
+			Body: Body{Any: "(x == x) && (bits(x) < 0)"}},
 
 		&Row{Name: "xor", Number: 132, Version: 1, Method: "Xor", Access: Elementwise,
 			Doc:      "y = either x or z but not both, bit by bit on integers.",

@@ -31,6 +31,9 @@ var elementwise = map[int][][]ir.Shape{
 // callsOf returns what is checked of a row.
 func callsOf(r *ir.Row) []call {
 	var out []call
+	if calls := linear[r.Name]; calls != nil {
+		return calls
+	}
 	for _, s := range r.Samples {
 		out = append(out, call{shapes: s.Shapes, attrs: s.Attrs})
 	}
