@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -323,4 +324,54 @@ func defineSignbit(x *testCase, in []host) []expected {
 		e.bits = append(e.bits, b>>(in[0].typ.DType.Bits()-1))
 	}
 	return []expected{e}
+}
+
+func withoutNaN(v []float64) []float64 {
+	out := make([]float64, 0, len(v))
+	for _, a := range v {
+		if a == a {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func defineNaNProd(x *testCase, in []host) []expected {
+	return each(x, in[0], func(v []float64) (float64, float64) {
+		p, safe := product(computed(x.out[0].DType), withoutNaN(v))
+		if !safe {
+			return p, math.NaN()
+		}
+		return p, x.allowed(p, math.Abs(p))
+	})
+}
+
+func defineNaNVariance(root bool) func(x *testCase, in []host) []expected {
+	return func(x *testCase, in []host) []expected {
+		correction := float64(x.row.Attr(x.attrs, "correction").Int)
+		return each(x, in[0], func(v []float64) (float64, float64) {
+			v = withoutNaN(v)
+			s, size := total(v)
+			n := float64(len(v))
+			switch {
+			case n-correction <= 0, slices.ContainsFunc(v, func(a float64) bool { return math.IsInf(a, 0) }):
+				return math.NaN(), 0
+			case math.IsNaN(x.allowed(0, size*size)):
+				return 0, math.NaN() // squares may overflow
+			}
+			squares := make([]float64, len(v))
+			for i, a := range v {
+				squares[i] = (a - s/n) * (a - s/n)
+			}
+			m2, _ := total(squares)
+			eps, tol := x.precision()
+			dm := tol * eps * size / n
+			slack := 2*dm*math.Sqrt(m2*n) + n*dm*dm
+			y, t := m2/(n-correction), (x.allowed(0, m2)+slack)/(n-correction)
+			if root {
+				y, t = math.Sqrt(y), t/max(math.Sqrt(y), math.Sqrt(t))
+			}
+			return y, t + ulp(x.out[0].DType, y)
+		})
+	}
 }
