@@ -259,27 +259,34 @@ q = e * p / fma(a, 2, 1)
 y = select(x < 0, 2 - q, q)
 `
 
-// normalCDFF64 is erfc(-x/√2)/2 with the root in the constants.
-const normalCDFF64 = `
+// normalF64 and normalF32 leave e^(-a²/2) in e, for a = |x|, and in q what it is
+// multiplied with for the tail erfc(a/√2)/2; the root is in the constants.
+const normalF64 = `
 a = abs(x)
 a = select(a > 40, 40, a)
 t = (a - 0x1.0f876ccdf6cd9p2) / (a + 0x1.0f876ccdf6cd9p2)
 ` + tailF64 + `h = a * a
 e = exp(h * -0.5)
 e = fma(e, fma(a, a, -h) * -0.5, e)
-q = e * p * 0.5 / fma(a, 0x1.6a09e667f3bcdp0, 1)
-y = select(x > 0, 1 - q, q)
+q = p * 0.5 / fma(a, 0x1.6a09e667f3bcdp0, 1)
 `
 
-const normalCDFF32 = `
+const normalF32 = `
 a = abs(x)
 a = select(a > 15, 15, a)
 t = (a - 0x1.6a09e6p1) / (a + 0x1.6a09e6p1)
 ` + tailF32 + `h = a * a
 e = exp(h * -0.5)
 e = fma(e, fma(a, a, -h) * -0.5, e)
-q = e * p * 0.5 / fma(a, 0x1.6a09e6p0, 1)
+q = p * 0.5 / fma(a, 0x1.6a09e6p0, 1)
+`
+
+const normalCDF = `q = e * q
 y = select(x > 0, 1 - q, q)
+`
+
+// geluTail: x·Φ(x) is max(x, 0) - |x|·Φ(-|x|), of which the tail keeps its digits.
+const geluTail = `y = max(x, 0) - e * a * q
 `
 
 // erfinvF64: x·P(w), w = -log(1-x²), of degree 24 (2^-54.6) up to 6.25; beyond in √w,
