@@ -62,6 +62,19 @@ func (t *Tensor) NaNMax(over ...Axes) *Tensor { return t.reduce("nanmax", over) 
 // NaNMin is Min without NaN; where there is nothing else, it is NaN.
 func (t *Tensor) NaNMin(over ...Axes) *Tensor { return t.reduce("nanmin", over) }
 
+// NaNProd is Prod without NaN.
+func (t *Tensor) NaNProd(over ...Axes) *Tensor { return t.reduce("nanprod", over) }
+
+// NaNVariance is Variance without NaN; NaN if the divisor is not above 0.
+func (t *Tensor) NaNVariance(correction int, over ...Axes) *Tensor {
+	return t.reduce("nanvar", over, "correction", correction)
+}
+
+// NaNStd is the square root of [Tensor.NaNVariance].
+func (t *Tensor) NaNStd(correction int, over ...Axes) *Tensor {
+	return t.reduce("nanstd", over, "correction", correction)
+}
+
 // CumProd is the running product along an axis.
 func (t *Tensor) CumProd(axis int) *Tensor { return t.with("cumprod", "axis", axis) }
 

@@ -62,6 +62,27 @@ func gradNaNSum(mean bool) GradFunc {
 	}
 }
 
+// gradNaNVariance is 2·dev·dy over the divisor, or dev·dy over it and y for the root.
+func gradNaNVariance(root bool) GradFunc {
+	return func(g *GradContext) []Value {
+		axes, _ := g.reduceAxes()
+		x := g.In[0]
+		dt := g.Type(x).DType
+		keep := []any{"axes", axes, "keepdims", true}
+		there := g.Do("eq", []Value{x, x})
+		n := g.Do("sum", []Value{g.Do("cast", []Value{there}, "dtype", dt)}, keep...)
+		n = g.Do("sub", []Value{n, g.Scalar(float64(g.Attrs[2].Int), dt)})
+		dev := g.Do("sub", []Value{x, g.Do("nanmean", []Value{x}, keep...)})
+		dev = g.Do("where", []Value{there, dev, g.zero(x)})
+		d, factor := g.DOut[0], 2.0
+		if root {
+			d, factor = g.ratio(d, g.Out[0]), 1
+		}
+		d = g.Do("mul", []Value{g.expandLike(d, axes), g.Scalar(factor, dt)})
+		return []Value{g.Do("where", []Value{there, g.Do("mul", []Value{g.Do("div", []Value{d, n}), dev}), g.zero(x)})}
+	}
+}
+
 func init() {
 	over := []AttrSpec{{Name: "axes", Kind: AttrInts, Default: []int64{}}, {Name: "keepdims", Kind: AttrBool, Default: false}}
 	samples := []Sample{
@@ -108,8 +129,19 @@ func init() {
 			return g.mul0(dy, g.mul0(g.Do("sign", []Value{x}), w))
 		}))
 	norm.Attrs = append(over[:2:2], AttrSpec{Name: "p", Kind: AttrFloat, Default: 3.0, Binding: true})
+	nanVariance := func(name string, number uint16, doc, y string, root bool) *Row {
+		r := reduction(name, number, doc, FloatClass, sameDType, true, tree,
+			"c = num(reduce_sum(i64(x == x)))\nm = reduce_sum(select(x != x, 0, x)) / c\nd = select(x != x, 0, x - m)\n"+
+				"n = c - num(correction)\nv = reduce_sum(d * d) / n\ny = select(n > 0, "+y+", nan)", gradNaNVariance(root))
+		r.Attrs = std.Attrs
+		return r
+	}
 	register(
 		prod, squares, std, norm,
+		reduction("nanprod", 315, "y = the product of x over axes without NaN; of nothing else 1; the gradient of NaN is 0.", FloatClass, sameDType, true, tree,
+			"reduce_prod(select(x != x, 1, x))", gradNaNProd),
+		nanVariance("nanvar", 316, "y = the variance of x over axes without NaN, by sums of two passes; NaN if the divisor is not above 0; the gradient of NaN is 0.", "v", false),
+		nanVariance("nanstd", 317, "y = the square root of nanvar; the gradient of NaN is 0, and all of it where y is 0.", "sqrt(v)", true),
 		reduction("any", 301, "y = some x over axes is not 0 (NaN is not); of nothing false.", AnyType, boolDType, true, Tolerance{},
 			"reduce_max(u32(x != 0)) != 0", nil),
 		reduction("all", 302, "y = no x over axes is 0; of nothing true.", AnyType, boolDType, true, Tolerance{},

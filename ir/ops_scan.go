@@ -92,11 +92,20 @@ func apply(g Graph, name string, in ...Value) Value { return g.Apply(name, in) }
 
 // gradProd folds the group by halves and unfolds the gradient: each element gets
 // the product of the others, in as many products as there are elements.
-func gradProd(g *GradContext) []Value {
-	axes, n := g.reduceAxes()
+func gradProd(g *GradContext) []Value { return []Value{othersProduct(g, g.In[0])} }
+
+// gradNaNProd is gradProd with 1 for NaN.
+func gradNaNProd(g *GradContext) []Value {
 	x := g.In[0]
+	there := g.Do("eq", []Value{x, x})
+	d := othersProduct(g, g.Do("where", []Value{there, x, g.Scalar(1, g.Type(x).DType)}))
+	return []Value{g.Do("where", []Value{there, d, g.zero(x)})}
+}
+
+func othersProduct(g *GradContext, x Value) Value {
+	axes, n := g.reduceAxes()
 	if n == 0 {
-		return []Value{x} // as empty as its gradient
+		return x // as empty as its gradient
 	}
 	r := flatten(g.Type(x), axes)
 	v := r.in(g, x)
@@ -115,7 +124,7 @@ func gradProd(g *GradContext) []Value {
 		top, rest := part(g, d, 0, h), part(g, d, h, g.Type(d).Shape[1])
 		d = join(g, g.mul0(top, f.hi), g.mul0(top, f.lo), rest)
 	}
-	return []Value{r.out(g, d)}
+	return r.out(g, d)
 }
 
 // recur returns s with s[i] = b[i] + a[i+1]·s[i+1], along the last axis, by doubling.

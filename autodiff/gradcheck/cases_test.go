@@ -86,6 +86,7 @@ var own = map[string][]call{
 	"prod":        reductions(), "sum_squares": reductions(), "l1_norm": reductions(), "inf_norm": spread(reductions()),
 	"l2_norm": spread(reductions()), "p_norm": spread(reductions("p", 3.0)), "logsumexp": reductions(),
 	"nansum": reductions(), "nanmean": spread(reductions()), "nanmax": spread(reductions()), "nanmin": spread(reductions()),
+	"nanprod": reductions(), "nanvar": wide(reductions("correction", 1)), "nanstd": wide(reductions("correction", 1)),
 	"std":     wide(reductions("correction", 1)),
 	"cumprod": along(), "cummax": along(), "cummin": along(), "logcumsumexp": along(),
 	"matmul": {
