@@ -70,7 +70,7 @@ func init() {
 			Doc:      "y = x²/2 where |x| <= z, else z·(|x| - z/2).",
 			Operands: []Operand{{"x", FloatClass, Moderate}, {"z", FloatClass, Positive}}, Infer: inferSame, Tol: Tolerance{F32: 4, F64: 4},
 			Body: Body{Any: "a = abs(x)\ny = select(a <= z, 0.5 * x * x, z * (a - 0.5 * z))"},
-			Grad: map[string]string{"x": "select(x > z, dy * z, select(x < -z, -(dy * z), dy * x))", "z": "select(abs(x) <= z, 0, dy * (abs(x) - z))"}},
+			Grad: map[string]string{"x": "select(x > z, dy * z, select(x < -z, -(dy * z), dy * x))", "z": "select(abs(x) <= z, 0, mul0(dy, abs(x) - z))"}},
 	)
 }
 
