@@ -96,8 +96,7 @@ func (t *Tensor) FullLike(v any) *Tensor {
 		return t.raise("full_like", err)
 	}
 	c := full(t.h.stream, t.typ.Shape, s)
-	c.scope = t.scope
-	return c
+	return t.beside(c)
 }
 
 // ZerosLike makes a tensor of t's shape, dtype and device full of 0 (false).

@@ -148,10 +148,16 @@ func (t *Tensor) operand(v any) *Tensor {
 		return errored(&e)
 	}
 	c := full(t.h.stream, nil, s)
+	return t.beside(c)
+}
+
+// beside puts a tensor that was made for t into its scope, which releases it: the
+// caller may never see it.
+func (t *Tensor) beside(c *Tensor) *Tensor {
 	if t.scope == nil || c.err != nil {
 		return c
 	}
-	c.scope = t.scope // which releases it: the caller never sees it
+	c.scope = t.scope
 	if err := c.scope.own([]*Tensor{c}); err != nil {
 		c.Release()
 		e := *ir.AsError(err)

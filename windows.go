@@ -41,8 +41,7 @@ func (t *Tensor) iota(d DType, shape ...int) *Tensor {
 		return errored(err)
 	}
 	c := apply(ir.Lookup("iota"), t.h.stream, nil, ir.A("shape", shape, "dtype", d))[0]
-	c.scope = t.scope
-	return c
+	return t.beside(c)
 }
 
 // constant is a tensor of t's dtype full of a Go constant, where t is.
@@ -68,7 +67,7 @@ func (t *Tensor) Diag(offset int) *Tensor {
 	case 1:
 		n := t.shape()[0]
 		side := n + max(offset, -offset)
-		if side < n || side > ir.MaxElements {
+		if side < n || (ir.Shape{side, side}).Check() != nil {
 			return t.argument("diag", "offset %d makes too large a matrix of shape %v", offset, t.shape())
 		}
 		row, column := max(-offset, 0), max(offset, 0)
