@@ -24,9 +24,12 @@ func (f Func) Forward(x *sinter.Tensor) *sinter.Tensor { return f(x) }
 type Sequential []Layer
 
 // Forward applies the layers in order. Without layers it returns x.
-func (s Sequential) Forward(x *sinter.Tensor) *sinter.Tensor {
+func (s Sequential) Forward(x *sinter.Tensor) *sinter.Tensor { return s.ForwardMode(Mode{}, x) }
+
+// ForwardMode applies the layers in order, in a mode.
+func (s Sequential) ForwardMode(m Mode, x *sinter.Tensor) *sinter.Tensor {
 	for _, l := range s {
-		x = l.Forward(x)
+		x = Forward(m, l, x)
 	}
 	return x
 }
@@ -45,6 +48,49 @@ func (s Sequential) String() string {
 	b.WriteByte(')')
 	return b.String()
 }
+
+// Residual is Shortcut(x) + Body(x); a nil Shortcut is x itself.
+type Residual struct{ Body, Shortcut Layer }
+
+// Forward adds the two.
+func (r Residual) Forward(x *sinter.Tensor) *sinter.Tensor { return r.ForwardMode(Mode{}, x) }
+
+// ForwardMode adds the two, in a mode.
+func (r Residual) ForwardMode(m Mode, x *sinter.Tensor) *sinter.Tensor {
+	y := Forward(m, r.Body, x)
+	if r.Shortcut != nil {
+		x = Forward(m, r.Shortcut, x)
+	}
+	return x.Add(y)
+}
+
+// String describes the layers.
+func (r Residual) String() string {
+	body, shortcut := "nothing", "x"
+	if r.Body != nil {
+		body = describe(r.Body)
+	}
+	if r.Shortcut != nil {
+		shortcut = describe(r.Shortcut)
+	}
+	return "Residual(" + shortcut + " + " + body + ")"
+}
+
+// Flatten turns [n, ...] into [n, features].
+var Flatten Layer = activation{"Flatten", func(x *sinter.Tensor) *sinter.Tensor {
+	s := x.Shape()
+	if len(s) < 2 {
+		return failed("flatten", []*sinter.Tensor{x}, "%v has nothing to flatten behind a first axis", s)
+	}
+	features := 1
+	for _, d := range s[1:] {
+		features *= d
+	}
+	return x.Reshape(s[0], features)
+}}
+
+// Identity returns its input.
+var Identity Layer = activation{"Identity", func(x *sinter.Tensor) *sinter.Tensor { return x }}
 
 // describe names a layer: by its String method, else by its type.
 func describe(l Layer) string {

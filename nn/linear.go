@@ -18,9 +18,9 @@ type Linear struct {
 // extent gives a layer whose results carry an error.
 func NewLinear(g *sinter.Generator, in, out int, opts ...Option) *Linear {
 	o := makeOptions(opts)
-	l := &Linear{Weight: sinter.NewVar(o.init(g, o.of, o.dtype, Fan{In: in, Out: out}, out, in))}
+	l := &Linear{Weight: o.weight(g, HeUniform, Fan{In: in, Out: out}, out, in)}
 	if o.bias {
-		l.Bias = sinter.NewVar(o.of.Zeros(o.dtype, out))
+		l.Bias = o.vector(0, out)
 	}
 	return l
 }

@@ -1,0 +1,148 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/nn/fn"
+)
+
+// MultiHeadAttention lets positions look at each other: queries, keys and values
+// are projected, split in heads, joined by [fn.Attention], merged and projected.
+// Parameters are named q_proj, k_proj, v_proj and out_proj.
+type MultiHeadAttention struct {
+	Q   *Linear `nn:"q_proj"`
+	K   *Linear `nn:"k_proj"`
+	V   *Linear `nn:"v_proj"`
+	Out *Linear `nn:"out_proj"`
+
+	Heads, KVHeads int
+	Causal         bool
+	Dropout        float64         // of the weights, while training
+	Rotary         *fn.RoPEOptions // nil: none
+}
+
+// NewMultiHeadAttention makes attention of a width in heads, whose number divides
+// it, with weights drawn by [GlorotUniform]. See [Causal], [KVHeads], [Rotary],
+// [DropoutRate] and [NoBias].
+func NewMultiHeadAttention(g *sinter.Generator, width, heads int, opts ...Option) *MultiHeadAttention {
+	o := makeOptions(opts)
+	a := &MultiHeadAttention{Heads: heads, KVHeads: heads, Causal: o.causal, Dropout: o.dropout}
+	if o.kvHeads != 0 {
+		a.KVHeads = o.kvHeads
+	}
+	if o.rotary != 0 {
+		a.Rotary = &fn.RoPEOptions{Base: o.rotary}
+	}
+	if o.init == nil {
+		opts = append(opts[:len(opts):len(opts)], InitWith(GlorotUniform))
+	}
+	kv := over(width, heads) * a.KVHeads // negative, if heads does not divide width
+	a.Q = NewLinear(g, width, width, opts...)
+	a.K, a.V = NewLinear(g, width, kv, opts...), NewLinear(g, width, kv, opts...)
+	a.Out = NewLinear(g, width, width, opts...)
+	return a
+}
+
+// Forward is self-attention of x [..., length, width].
+func (a *MultiHeadAttention) Forward(x *sinter.Tensor) *sinter.Tensor {
+	return a.Attend(Mode{}, x, x, x, nil)
+}
+
+// ForwardMode is Forward in a mode.
+func (a *MultiHeadAttention) ForwardMode(m Mode, x *sinter.Tensor) *sinter.Tensor {
+	return a.Attend(m, x, x, x, nil)
+}
+
+// Attend lets queries [..., l, width] look at keys and values [..., s, width]. A
+// mask, if there is one, broadcasts to [..., heads, l, s]: bool, true where a query
+// sees a key, or added to the scores.
+func (a *MultiHeadAttention) Attend(m Mode, query, key, value, mask *sinter.Tensor) *sinter.Tensor {
+	q, k, v := a.project(query, key, value, nil)
+	return a.join(m, q, k, v, mask)
+}
+
+// project makes heads; positions are those of queries and keys, nil from 0 on.
+func (a *MultiHeadAttention) project(query, key, value, positions *sinter.Tensor) (q, k, v *sinter.Tensor) {
+	q = fn.SplitHeads(a.Q.Forward(query), a.Heads)
+	k = fn.SplitHeads(a.K.Forward(key), a.KVHeads)
+	v = fn.SplitHeads(a.V.Forward(value), a.KVHeads)
+	if a.Rotary != nil {
+		q, k = fn.RoPE(q, positions, *a.Rotary), fn.RoPE(k, positions, *a.Rotary)
+	}
+	return q, k, v
+}
+
+func (a *MultiHeadAttention) join(m Mode, q, k, v, mask *sinter.Tensor) *sinter.Tensor {
+	o := fn.AttentionOptions{Causal: a.Causal, Mask: mask}
+	if m.Train {
+		o.Dropout, o.Generator = a.Dropout, m.Generator
+	}
+	return a.Out.Forward(fn.MergeHeads(fn.Attention(q, k, v, o)))
+}
+
+// String describes the layer.
+func (a *MultiHeadAttention) String() string {
+	text := fmt.Sprintf("MultiHeadAttention(%d heads", a.Heads)
+	if a.KVHeads != a.Heads {
+		text += fmt.Sprintf(", %d of keys", a.KVHeads)
+	}
+	if a.Causal {
+		text += ", causal"
+	}
+	return text + ")"
+}
+
+// KVCache holds the keys and values of earlier positions, so that a sequence grows
+// by a position at the cost of one. It belongs to a sequence, not to the model. It
+// is used by one goroutine at a time.
+type KVCache struct {
+	Key, Value *sinter.Var // [n, heads, capacity, width of a head]
+	Length     int         // how many positions are in use
+}
+
+// NewCache makes an empty cache for n sequences of up to capacity positions.
+func (a *MultiHeadAttention) NewCache(n, capacity int) *KVCache {
+	w := a.K.Weight.Borrow()
+	width := 0
+	if a.KVHeads > 0 {
+		width = w.Dim(0) / a.KVHeads
+	}
+	make := func() *sinter.Var {
+		v := sinter.NewVar(sinter.On(deviceOf(w)).Zeros(w.DType(), n, a.KVHeads, capacity, width))
+		v.Freeze()
+		return v
+	}
+	return &KVCache{Key: make(), Value: make()}
+}
+
+// Capacity is the greatest length.
+func (c *KVCache) Capacity() int { return c.Key.Borrow().Dim(2) }
+
+// ForwardCached is causal self-attention of x [n, length, width], whose positions
+// follow those in the cache, and takes their keys and values into it. No gradient
+// flows into earlier calls. On an error the cache is as it was.
+func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter.Tensor {
+	n := x.Dim(1)
+	if x.Rank() != 3 || c.Length+n > c.Capacity() {
+		return failed("cached_attention", []*sinter.Tensor{x, c.Key.Borrow()}, "x has shape %v after %d positions, expected [n, length, width] up to position %d",
+			x.Shape(), c.Length, c.Capacity())
+	}
+	q, k, v := a.project(x, x, x, arange(x, n).Add(c.Length))
+	at := []sinter.Range{sinter.All(), sinter.All(), sinter.Span(c.Length, c.Length+n)}
+	keys, values := Use(c.Key, x).SetSlice(at, k), Use(c.Value, x).SetSlice(at, v)
+	seen := []sinter.Range{sinter.All(), sinter.All(), sinter.Until(c.Length + n)}
+	o := fn.AttentionOptions{Causal: true}
+	y := a.Out.Forward(fn.MergeHeads(fn.Attention(q, keys.Slice(seen...), values.Slice(seen...), o)))
+	if y.Err() != nil {
+		return y
+	}
+	if err := c.Key.Set(keys); err != nil {
+		return sinter.Failed(err)
+	}
+	if err := c.Value.Set(values); err != nil {
+		return sinter.Failed(err)
+	}
+	c.Length += n
+	return y
+}
