@@ -50,9 +50,9 @@ func (g *Generator) Normal(o Of, d DType, shape ...int) *Tensor {
 	return g.draw("normal", o, d, shape)
 }
 
-func (g *Generator) draw(row string, o Of, d DType, shape []int) *Tensor {
+func (g *Generator) draw(row string, o Of, d DType, shape []int, more ...any) *Tensor {
 	if !d.Valid() {
 		return createError(row, ir.Errorf(ir.ErrDType, "%s is not a dtype", d))
 	}
-	return apply(ir.Lookup(row), o.stream(), nil, ir.A("shape", shape, "dtype", d, "key", g.key()))[0]
+	return apply(ir.Lookup(row), o.stream(), nil, append(ir.A("shape", shape, "dtype", d, "key", g.key()), ir.A(more...)...))[0]
 }

@@ -68,5 +68,7 @@ var linear = map[string][]call{
 // shrunk are exponentials of small matrices.
 func shrunk(shape []int) call {
 	return call{in: func() []*sinter.Tensor { return []*sinter.Tensor{random(shape, 12)} },
-		f: func(in []*sinter.Tensor) []*sinter.Tensor { return sinter.Apply("expm", []*sinter.Tensor{in[0].Mul(0.2)}) }}
+		f: func(in []*sinter.Tensor) []*sinter.Tensor {
+			return sinter.Apply("expm", []*sinter.Tensor{in[0].Mul(0.2)})
+		}}
 }
