@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/nn"
 )
 
 // Augment changes a sample in place. The random numbers are its own, and depend
@@ -14,14 +15,25 @@ type Augment func(sample []float32, random *rand.Rand)
 type random struct{ seed, step uint64 }
 
 // augmentStream keeps the random numbers of samples apart from those that shuffle
-// them, for equal seeds.
-const augmentStream = 0x6175676d656e74
+// them, and modeStream those of layers from both, for equal seeds.
+const (
+	augmentStream = 0x6175676d656e74
+	modeStream    = 0x6c61796572
+)
 
 func (l *Loop) random(step int) *random { return &random{l.Seed ^ augmentStream, uint64(step)} }
 
 // of returns the numbers of sample i of the step.
 func (r *random) of(i int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.seed, r.step<<20|uint64(i)))
+}
+
+// mode is that of the part of a step that begins at sample i. What layers draw
+// depends on seed, step and part alone, so that a resumed training draws the same.
+func (r *random) mode(i int) nn.Mode {
+	g := sinter.NewGenerator(r.seed ^ modeStream)
+	g.SetDraws(r.step<<32 | uint64(i)<<12)
+	return nn.Training(g)
 }
 
 // load puts rows of the training set on the device: f32 samples of shape [batch,

@@ -20,7 +20,7 @@ var ErrDiverged = errors.New("the loss is no longer a number")
 // Loop trains a model on a set of labelled samples. Model, Optimizer and Train
 // are required. A Loop is used by one goroutine at a time.
 type Loop struct {
-	Model     nn.Layer
+	Model     nn.Layer // applied by nn.Forward, in training and at inference
 	Optimizer optim.Optimizer
 	Train     *data.Set
 	Test      *data.Set // evaluated after every epoch, if there is one

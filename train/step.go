@@ -27,7 +27,7 @@ func (l *Loop) step(ctx context.Context, dev *sinter.Device, rows []int, random 
 	size := (len(rows) + l.parts() - 1) / l.parts()
 	for at := 0; at < len(rows); at += size {
 		n := min(size, len(rows)-at)
-		part, err := l.gradients(s, x, labels, at, n, vars, total)
+		part, err := l.gradients(s, random.mode(at), x, labels, at, n, vars, total)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (l *Loop) step(ctx context.Context, dev *sinter.Device, rows []int, random 
 func (l *Loop) parts() int { return max(l.Parts, 1) }
 
 // gradients returns those of n samples from at on, times their share of the step.
-func (l *Loop) gradients(step *sinter.Scope, x, labels *sinter.Tensor, at, n int, vars []*sinter.Var, total *sinter.Var) ([]*sinter.Tensor, error) {
+func (l *Loop) gradients(step *sinter.Scope, m nn.Mode, x, labels *sinter.Tensor, at, n int, vars []*sinter.Var, total *sinter.Var) ([]*sinter.Tensor, error) {
 	s := step
 	all := x.Dim(0)
 	if n < all {
@@ -61,7 +61,7 @@ func (l *Loop) gradients(step *sinter.Scope, x, labels *sinter.Tensor, at, n int
 	if loss == nil {
 		loss = nn.CrossEntropy
 	}
-	y := loss(l.Model.Forward(s.In(x).Cast(floatOf(vars))), s.In(labels))
+	y := loss(nn.Forward(m, l.Model, s.In(x).Cast(floatOf(vars))), s.In(labels))
 	if err := total.Set(total.In(s).Add(y.Detach().Cast(sinter.F32).Mul(n))); err != nil {
 		return nil, err
 	}
