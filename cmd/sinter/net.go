@@ -46,7 +46,12 @@ func newNet(d *sinter.Device, seed uint64, hidden []int) *net {
 }
 
 // Forward returns logits [batch, 10] of pixels [batch, 64] from 0 to 1.
-func (n *net) Forward(x *sinter.Tensor) *sinter.Tensor { return n.Layers.Forward(x) }
+func (n *net) Forward(x *sinter.Tensor) *sinter.Tensor { return n.ForwardMode(nn.Mode{}, x) }
+
+// ForwardMode is Forward in a mode.
+func (n *net) ForwardMode(m nn.Mode, x *sinter.Tensor) *sinter.Tensor {
+	return n.Layers.ForwardMode(m, x)
+}
 
 // shape describes the network: 64-128-64-10.
 func (n *net) shape() string {
