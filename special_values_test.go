@@ -26,7 +26,7 @@ func init() {
 		"reciprocal":   {{0, inf}, {zero, -inf}, {inf, 0}, {-inf, zero}, {4, 0.25}, {nan, nan}},
 		"rsqrt":        {{0, inf}, {4, 0.5}, {inf, 0}, {-1, nan}, {nan, nan}},
 		"frac":         {{2.5, 0.5}, {-2.5, -0.5}, {3, 0}, {nan, nan}},
-		"copysign":     {{3, zero, -3}, {-0.5, 1, 0.5}, {inf, -1, -inf}, {nan, -1, nan}, {0, -2, zero}},
+		"copysign":     {{3, zero, -3}, {-3, nan, 3}, {3, math.Float64frombits(0xfff8 << 48), 3}, {-0.5, 1, 0.5}, {inf, -1, -inf}, {nan, -1, nan}, {0, -2, zero}},
 		"nextafter":    {{1, 1, 1}, {0, zero, zero}, {nan, 1, nan}, {1, nan, nan}, {inf, inf, inf}},
 		"fmax":         {{1, nan, 1}, {nan, 1, 1}, {nan, nan, nan}, {zero, 0, 0}, {0, zero, 0}, {inf, 2, inf}},
 		"fmin":         {{1, nan, 1}, {nan, 1, 1}, {nan, nan, nan}, {zero, 0, zero}, {0, zero, zero}, {-inf, 2, -inf}},
@@ -83,7 +83,7 @@ func init() {
 		"is_nan":       {{inf, 0}, {0.5, 0}, {4, 0}, {-38.75, 0}, {nan, 1}},
 		"is_inf":       {{inf, 1}, {-inf, 1}, {nan, 0}, {1e30, 0}},
 		"is_finite":    {{inf, 0}, {-inf, 0}, {nan, 0}, {1e30, 1}, {zero, 1}},
-		"signbit":      {{zero, 1}, {0, 0}, {-inf, 1}, {1, 0}},
+		"signbit":      {{zero, 1}, {0, 0}, {-inf, 1}, {1, 0}, {nan, 0}, {math.Float64frombits(0xfff8 << 48), 0}},
 		"is_close":     {{1, 1, 1}, {inf, inf, 1}, {inf, -inf, 0}, {nan, nan, 0}, {1, 1.1, 0}, {inf, 1, 0}},
 	}
 }

@@ -226,7 +226,7 @@ func (t *Tensor) IsInf() *Tensor { return apply1("is_inf", []*Tensor{t}) }
 // It takes floats.
 func (t *Tensor) IsFinite() *Tensor { return apply1("is_finite", []*Tensor{t}) }
 
-// Signbit: y = the sign bit of x is set: for -0 too, and for a NaN with a sign. x is t.
+// Signbit: y = the sign bit of x is set: for -0 too; false for NaN, whose sign no row keeps. x is t.
 // It takes floats.
 func (t *Tensor) Signbit() *Tensor { return apply1("signbit", []*Tensor{t}) }
 
@@ -248,7 +248,7 @@ func (t *Tensor) Shr(other any) *Tensor {
 	return apply1("shr", []*Tensor{t, t.operand(other)})
 }
 
-// CopySign: y = the magnitude of x with the sign of z; the gradient at 0 is 0. x is t, z is other: a tensor of the same dtype,
+// CopySign: y = the magnitude of x with the sign of z, which NaN does not have; the gradient at 0 is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) CopySign(other any) *Tensor {
 	return apply1("copysign", []*Tensor{t, t.operand(other)})

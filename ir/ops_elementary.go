@@ -33,7 +33,7 @@ func nextAfterText(t DType) string {
 }
 
 func copySignText(t DType) string {
-	return "y = float(bits(abs(x)) | (bits(z) & " + signBit(t) + "))"
+	return "y = float(bits(abs(x)) | (bits(select(z == z, z, 0)) & " + signBit(t) + "))"
 }
 
 func init() {
@@ -107,10 +107,15 @@ func init() {
 			Operands: twoOperands(Ints, AnyValue), Infer: inferSame, Body: Body{Any: "x >> z"}},
 
 		&Row{Name: "copysign", Number: 135, Version: 1, Method: "CopySign", Access: Elementwise,
-			Doc:      "y = the magnitude of x with the sign of z; the gradient at 0 is 0.",
+			Doc:      "y = the magnitude of x with the sign of z, which NaN does not have; the gradient at 0 is 0.",
 			Operands: float2, Infer: inferSame, Body: Body{F32: copySignText(F32), F64: copySignText(F64)},
 			Grad: map[string]string{"x": "select(x == 0, 0, select(signbit(x) == signbit(z), dy, -dy))", "z": "0"},
-			Ref:  func(x ...float64) float64 { return math.Copysign(x[0], x[1]) }},
+			Ref: func(x ...float64) float64 {
+				if x[1] != x[1] {
+					return math.Abs(x[0])
+				}
+				return math.Copysign(x[0], x[1])
+			}},
 		&Row{Name: "nextafter", Number: 136, Version: 1, Method: "NextAfter", Access: Elementwise,
 			Doc:      "y = the neighbour of x in the direction of z, in f32 and f64; z if they are equal.",
 			Operands: float2, Infer: inferExactFloat, Body: Body{F32: nextAfterText(F32), F64: nextAfterText(F64)}},

@@ -52,7 +52,6 @@ func init() {
 		"cumprod": defineCumprod, "cummax": defineCumExtreme(1), "cummin": defineCumExtreme(-1),
 		"lerp": pairwise(defineLerp), "logaddexp": pairwise(defineLogAddExp), "nextafter": defineNextAfter,
 		"shl": defineShift(true), "shr": defineShift(false),
-		"signbit": defineSignbit,
 	}
 }
 

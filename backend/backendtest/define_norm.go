@@ -318,14 +318,6 @@ func defineNextAfter(x *testCase, in []host) []expected {
 	return []expected{e}
 }
 
-func defineSignbit(x *testCase, in []host) []expected {
-	var e expected
-	for _, b := range in[0].bits {
-		e.bits = append(e.bits, b>>(in[0].typ.DType.Bits()-1))
-	}
-	return []expected{e}
-}
-
 func withoutNaN(v []float64) []float64 {
 	out := make([]float64, 0, len(v))
 	for _, a := range v {
