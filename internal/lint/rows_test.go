@@ -46,6 +46,7 @@ var callers = map[string]string{
 	"create.go":         "constants and ranges are rows without operands, and have no generated method",
 	"record.go":         "a Go constant becomes a tensor",
 	"views.go":          "Cast has an attribute, and returns a tensor of the same dtype unchanged",
+	"draws.go":          "an attribute is named threshold, as a row is",
 	"index.go":          "Where takes constants on either side",
 	"windows.go":        "positions are ranges",
 	"ranges.go":         "positions are ranges",
