@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 )
@@ -172,5 +173,46 @@ func TestInitialisers(t *testing.T) {
 	}
 	if l := nn.NewLinear(g, 8, 4, nn.DType(sinter.BF16), nn.InitWith(nn.Orthogonal(1))); l.Weight.Borrow().DType() != sinter.BF16 {
 		t.Error("bf16")
+	}
+}
+
+// TestDropoutMemory checks that nothing of a step outlives its scope.
+func TestDropoutMemory(t *testing.T) {
+	b, err := cpu.New(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := sinter.Default().Adopt(b)
+	defer d.Close()
+	x := sinter.On(d).Ones(sinter.F32, 4, 3)
+	g := sinter.NewGenerator(1)
+	count := func() int {
+		s := sinter.NewScope("step")
+		_, err := sinter.Read(t.Context(), nn.Dropout{P: 0.5}.ForwardMode(nn.Training(g), s.In(x)))
+		s.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Sync(t.Context())
+		u, err := b.MemoryUsage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Tensors
+	}
+	first := count()
+	for range 5 {
+		count()
+	}
+	if n := count(); n > first {
+		t.Errorf("%d tensors after some steps, %d after the first", n, first)
+	}
+}
+
+func TestShapesOfErrors(t *testing.T) {
+	g := sinter.NewGenerator(1)
+	s := nn.Shapes(nn.Sequential{nn.NewLinear(g, 3, 4), nil, nn.NewLinear(g, 3, 4)}, sinter.Ones(sinter.F32, 2, 3))
+	if !strings.Contains(s, "0: Linear(3 → 4)") || !strings.Contains(s, "1: nothing") || strings.Contains(s, "2:") {
+		t.Error(s)
 	}
 }

@@ -74,7 +74,11 @@ func Dropout(x *sinter.Tensor, p float64, g *sinter.Generator) *sinter.Tensor {
 	if x.Err() != nil {
 		return x
 	}
-	keep := g.Uniform(sinter.On(x.Device()), sinter.F32, x.Shape()...).Ge(p)
+	draw := g.Uniform(sinter.On(x.Device()), sinter.F32, x.Shape()...)
+	if s := x.Scope(); s != nil {
+		draw = s.Own(draw) // it goes when what it is for goes
+	}
+	keep := draw.Ge(p)
 	scale := 0.0
 	if p < 1 {
 		scale = 1 / (1 - p)
