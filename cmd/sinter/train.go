@@ -23,6 +23,8 @@ type trainCmd struct {
 	Out    string `name:"out" short:"o" default:"digits.safetensors" placeholder:"FILE" help:"Model file to write. (default ${default})"`
 	Resume bool   `name:"resume" help:"Go on from the checkpoint of an interrupted training."`
 	Quiet  bool   `name:"quiet" short:"q" help:"Print neither progress nor digits."`
+	UI     bool   `name:"ui" help:"Show live curves, where standard error is a terminal."`
+	Report string `name:"report" placeholder:"FILE" help:"Write curves, confusion matrix and digits to a .html or .png file."`
 	output
 }
 
@@ -78,7 +80,10 @@ func (c *trainCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(c.Out); err != nil {
+	if err := writable("--out", c.Out); err != nil {
+		return err
+	}
+	if err := c.checkReport(); err != nil {
 		return err
 	}
 	dev, closeDevice, err := c.open()
@@ -91,7 +96,7 @@ func (c *trainCmd) Run(e *env) error {
 		return err
 	}
 	t.loop.Checkpoint, t.loop.Settings = checkpoint, s.metadata()
-	p := newReporter(e, c, t)
+	p, ctx := newView(e, c, t)
 	t.loop.Events = p.events()
 	if c.Resume {
 		r, err := t.loop.Resume()
@@ -102,12 +107,12 @@ func (c *trainCmd) Run(e *env) error {
 	}
 	p.begin()
 	began := time.Now()
-	report, err := t.loop.Run(e.ctx)
+	report, err := t.loop.Run(ctx)
 	p.end()
 	if err != nil {
 		return c.stopped(e, report, checkpoint, err)
 	}
-	return c.finish(e, t, report, time.Since(began))
+	return c.finish(e, t, s, report, time.Since(began))
 }
 
 // newTraining sets up network, optimizer and data.
@@ -144,7 +149,7 @@ func (c *trainCmd) stopped(e *env, r train.Report, checkpoint string, err error)
 }
 
 // finish saves the model and shows what it can do.
-func (c *trainCmd) finish(e *env, t *training, r train.Report, took time.Duration) error {
+func (c *trainCmd) finish(e *env, t *training, s settings, r train.Report, took time.Duration) error {
 	if err := nn.Save(e.ctx, c.Out, t.net, t.net.metadata()); err != nil {
 		return err
 	}
@@ -157,15 +162,26 @@ func (c *trainCmd) finish(e *env, t *training, r train.Report, took time.Duratio
 	}
 	result := trainResult{Event: "done", Accuracy: r.Test.Accuracy(), Right: r.Test.Right, Tested: r.Test.N, Loss: r.Loss,
 		Epochs: r.Epoch, Seconds: took.Seconds(), Params: nn.Count(t.net), Model: c.Out, Hash: hash}
+	var p train.Predictions
+	if c.Report != "" || !c.Quiet && !c.JSON {
+		if p, err = train.Predict(e.ctx, t.net, t.dev, t.test); err != nil {
+			return err
+		}
+	}
+	if c.Report != "" {
+		summary, err := summarize(t, s, p, took)
+		if err == nil {
+			err = summary.write(c.Report)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		e.stdout.object(result)
 		return nil
 	}
 	if !c.Quiet {
-		p, err := train.Predict(e.ctx, t.net, t.dev, t.test)
-		if err != nil {
-			return err
-		}
 		e.stdout.printf("\n")
 		showDigits(e.stdout, t.test, p)
 		e.stdout.printf("\n")
@@ -173,6 +189,9 @@ func (c *trainCmd) finish(e *env, t *training, r train.Report, took time.Duratio
 	e.stdout.printf("%s of %d digits that it had not seen, %d wrong (%d epochs, %.1f s)\n",
 		e.stdout.paint(bold, percent(r.Test.Accuracy())+" right"), r.Test.N, r.Test.N-r.Test.Right, r.Epoch, took.Seconds())
 	e.stdout.printf("saved %s, parameters sha256:%.16s\n", c.Out, hash)
+	if c.Report != "" {
+		e.stdout.printf("report in %s\n", c.Report)
+	}
 	return nil
 }
 
@@ -181,16 +200,16 @@ func checkpointPath(out string) string {
 	return strings.TrimSuffix(out, ".safetensors") + ".checkpoint.safetensors"
 }
 
-// writable refuses a model file that could not be written, before time is spent
-// on training it.
-func writable(path string) error {
+// writable refuses a file that could not be written, before time is spent on
+// training.
+func writable(flag, path string) error {
 	if i, err := os.Stat(path); err == nil && !i.Mode().IsRegular() {
-		return fmt.Errorf("--out %s: it is no regular file", path)
+		return fmt.Errorf("%s %s: it is no regular file", flag, path)
 	}
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".sinter-*.tmp")
 	if err != nil {
-		return fmt.Errorf("--out %s: cannot write there: %w", path, err)
+		return fmt.Errorf("%s %s: cannot write there: %w", flag, path, err)
 	}
 	f.Close()
 	return os.Remove(f.Name())
