@@ -90,11 +90,18 @@ func (d *Device) compute(n *ir.Node) error {
 	if n.Out[0].Shape.Size() == 0 {
 		return d.settle(n, out, nil)
 	}
+	packed, err := d.packColumns(n)
+	if err != nil {
+		return d.settle(n, out, err)
+	}
 	find := func(id ir.ID) *entry {
 		for i, t := range n.Out {
 			if t.ID == id {
 				return out[i]
 			}
+		}
+		if packed != nil && id == n.In[1].ID {
+			return packed
 		}
 		return d.store[id]
 	}
@@ -102,7 +109,37 @@ func (d *Device) compute(n *ir.Node) error {
 	if err == nil {
 		err = d.runBlock(b, func(id ir.ID) *buffer { return find(id).buf })
 	}
+	if packed != nil {
+		d.pool.put(packed.buf)
+	}
 	return d.settle(n, out, err)
+}
+
+// packRows is the number of rows of x from which copying z pays.
+const packRows = 4
+
+// packColumns returns a contiguous copy of the second operand of a contraction
+// whose columns do not lie side by side (a transposed matrix, above all): kernels
+// walk columns in vectors, and read z once per row of x. nil if z is well as it is.
+func (d *Device) packColumns(n *ir.Node) (*entry, error) {
+	if n.Row.Access != ir.Contraction {
+		return nil, nil
+	}
+	z := d.store[n.In[1].ID]
+	last := len(z.typ.Shape) - 1
+	rows := n.Out[0].Shape.Size() / max(z.typ.Shape[last], 1)
+	if last < 1 || z.typ.Shape[last] < 2 || z.layout.Strides[last] == 1 || rows < packRows {
+		return nil, nil
+	}
+	c, err := d.newEntry(z.typ)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.copyInto(n.In[1].ID, z, c.buf, c.layout); err != nil {
+		d.pool.put(c.buf)
+		return nil, err
+	}
+	return c, nil
 }
 
 // view makes another arrangement of the operand's buffer; a reshape that no

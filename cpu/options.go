@@ -41,6 +41,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.QueueOps == 0 {
 		o.QueueOps = 4096
 	}
+	if o.Memory == 0 {
+		o.Memory = physicalMemory()
+	}
 	if o.Threads < 1 || o.Threads > 1024 {
 		return o, ir.Errorf(ir.ErrArgument, "threads is %d, expected 1 to 1024", o.Threads)
 	}

@@ -1,0 +1,124 @@
+package cpu_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A product with a transposed matrix has the bits of the product with a copy of
+// it, for batches, broadcast batches and an operand that serves twice; nothing
+// stays behind.
+func TestPackedContraction(t *testing.T) {
+	d, err := cpu.New(cpu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ctx := context.Background()
+	next := ir.ID(0)
+	tensor := func(shape ...int) ir.Tensor {
+		next++
+		return ir.Tensor{ID: next, Type: ir.Type{DType: ir.F32, Shape: shape}}
+	}
+	upload := func(shape ...int) ir.Tensor {
+		x := tensor(shape...)
+		data := make([]byte, 0, x.Bytes())
+		for i := range x.Shape.Size() {
+			data = binary.NativeEndian.AppendUint32(data, math.Float32bits(float32(math.Sin(float64(i)))))
+		}
+		if err := d.Upload(x, data); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	apply := func(row string, attrs []ir.Named, in ...ir.Tensor) ir.Tensor {
+		r := ir.Lookup(row)
+		a, err := r.MakeAttrs(attrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := ir.Node{Row: r, Attrs: a, In: in}
+		out, err := ir.Infer(r, n.InTypes(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := tensor(out[0].Shape...)
+		n.Out = []ir.Tensor{y}
+		if err := d.Submit(ctx, []ir.Node{n}); err != nil {
+			t.Fatal(err)
+		}
+		return y
+	}
+	for _, c := range []struct {
+		x, z []int // z before its last two axes are swapped
+		axes []int
+	}{
+		{[]int{8, 16}, []int{12, 16}, []int{1, 0}},
+		{[]int{3, 8, 16}, []int{3, 12, 16}, []int{0, 2, 1}},
+		{[]int{3, 8, 16}, []int{1, 12, 16}, []int{0, 2, 1}},
+		{[]int{1, 16}, []int{12, 16}, []int{1, 0}}, // one row: not packed
+	} {
+		x, z := upload(c.x...), upload(c.z...)
+		view := apply("permute", ir.A("axes", c.axes), z)
+		flat := apply("reshape", ir.A("shape", []int{view.Shape.Size()}), view) // copies
+		plain := apply("reshape", ir.A("shape", view.Shape), flat)
+		data, errs, err := d.Read(ctx, apply("matmul", nil, x, view).ID, apply("matmul", nil, x, plain).ID)
+		if err != nil || errs[0] != nil || errs[1] != nil {
+			t.Fatal(err, errs)
+		}
+		if !bytes.Equal(data[0].Bytes, data[1].Bytes) {
+			t.Errorf("%v · %v transposed: the bits differ from those of a copy", c.x, c.z)
+		}
+	}
+	square := upload(8, 8)
+	swapped := apply("permute", ir.A("axes", []int{1, 0}), square)
+	if _, errs, err := d.Read(ctx, apply("matmul", nil, swapped, swapped).ID); err != nil || errs[0] != nil {
+		t.Fatal(err, errs)
+	}
+	for id := ir.ID(1); id <= next; id++ {
+		d.Free(id)
+	}
+	if u, err := d.MemoryUsage(ctx); err != nil || u.InUse != 0 || u.Tensors != 0 {
+		t.Errorf("%d bytes and %d tensors stayed behind (%v)", u.InUse, u.Tensors, err)
+	}
+}
+
+// A request beyond what the machine has is an error of the tensor, and the
+// device goes on.
+func TestHugeRequest(t *testing.T) {
+	d, err := cpu.New(cpu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Info().Memory == 0 {
+		t.Skip("the memory of this machine is not known")
+	}
+	ctx := context.Background()
+	row := ir.Lookup("full")
+	attrs, err := row.MakeAttrs(ir.A("shape", []int{1 << 43}, "dtype", ir.U8, "value", ir.Scalar{DType: ir.U8}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := ir.Tensor{ID: 1, Type: ir.Type{DType: ir.U8, Shape: ir.Shape{1 << 43}}}
+	if err := d.Submit(ctx, []ir.Node{{Row: row, Attrs: attrs, Out: []ir.Tensor{y}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, err := d.Read(ctx, y.ID)
+	if err != nil || errs[0] == nil || !bytes.Contains([]byte(errs[0].Error()), []byte("bytes asked for")) {
+		t.Fatalf("got %v, %v", errs, err)
+	}
+	x := ir.Tensor{ID: 2, Type: ir.Type{DType: ir.U8, Shape: ir.Shape{1}}}
+	if err := d.Upload(x, []byte{7}); err != nil {
+		t.Fatal(err)
+	}
+	if data, errs, err := d.Read(ctx, x.ID); err != nil || errs[0] != nil || data[0].Bytes[0] != 7 {
+		t.Error(err, errs)
+	}
+}
