@@ -1,5 +1,7 @@
-// Package optim changes parameters so that a loss falls: optimizers and
-// learning-rate schedules.
+// Package optim changes parameters so that a loss falls: optimizers, learning-rate
+// schedules, and what a training step needs around them, such as clipping
+// ([ClipByNorm]), averages ([EMA]), sums over small batches ([Accumulator]) and loss
+// scaling ([Scaler]).
 //
 // Invariants between packages: a step is made of tensor operations alone, so it
 // runs on the device of the parameters, waits for nothing and can be fused; what
