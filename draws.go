@@ -82,9 +82,19 @@ func (g *Generator) Shuffle(t *Tensor, axis int) *Tensor {
 
 // like draws uniform numbers where t is, and in its scope.
 func (g *Generator) like(t *Tensor, d DType, shape ...int) *Tensor {
-	u := g.Uniform(Of{t.h.stream}, d, shape...)
-	u.scope = t.scope
-	return u
+	return t.owned(g.Uniform(Of{t.h.stream}, d, shape...))
+}
+
+// owned makes a tensor that was drawn for t a member of its scope.
+func (t *Tensor) owned(c *Tensor) *Tensor {
+	if t.scope == nil || c.err != nil {
+		return c
+	}
+	c.scope = t.scope
+	if err := t.scope.own([]*Tensor{c}); err != nil {
+		return errored(err)
+	}
+	return c
 }
 
 // Choice draws k of 0 to n-1, as i64: each draw from all of them, or, without
@@ -121,8 +131,7 @@ func (g *Generator) Multinomial(weights *Tensor, k int, replace bool) *Tensor {
 	last := len(s) - 1
 	w := t.Detach().Cast(F64)
 	if !replace {
-		noise := apply(ir.Lookup("gumbel"), t.h.stream, nil, ir.A("shape", s, "dtype", F64, "key", g.key()))[0]
-		noise.scope = t.scope
+		noise := t.owned(g.Gumbel(Of{t.h.stream}, F64, s...))
 		_, index := w.Log().Add(noise).TopK(k, -1, true)
 		return index
 	}
@@ -153,7 +162,6 @@ func (g *Generator) Dropout(t *Tensor, p float64) *Tensor {
 	case p == 1:
 		return Where(t.iota(I64, t.shape()...).Lt(0), t, 0)
 	}
-	keep := g.Bernoulli(Of{t.h.stream}, 1-p, t.shape()...)
-	keep.scope = t.scope
+	keep := t.owned(g.Bernoulli(Of{t.h.stream}, 1-p, t.shape()...))
 	return Where(keep, t.Mul(1/(1-p)), 0)
 }

@@ -1,7 +1,12 @@
 package gradcheck_test
 
 import (
+	"context"
+	"testing"
+
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/autodiff"
+	"github.com/sinter-go/sinter/autodiff/gradcheck"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -71,4 +76,69 @@ func shrunk(shape []int) call {
 		f: func(in []*sinter.Tensor) []*sinter.Tensor {
 			return sinter.Apply("expm", []*sinter.Tensor{in[0].Mul(0.2)})
 		}}
+}
+
+// TestComposites checks functions that are made of the rows.
+func TestComposites(t *testing.T) {
+	one := func(f func(in []*sinter.Tensor) *sinter.Tensor) gradcheck.Func {
+		return func(in []*sinter.Tensor) []*sinter.Tensor { return []*sinter.Tensor{f(in)} }
+	}
+	x, y, z := conditioned(1, 4, 3), random(ir.Shape{4, 2}, 2), random(ir.Shape{3, 2}, 3)
+	square := conditioned(4, 3, 3)
+	for name, c := range map[string]struct {
+		f  gradcheck.Func
+		in []*sinter.Tensor
+	}{
+		"einsum": {one(func(in []*sinter.Tensor) *sinter.Tensor { return sinter.Einsum("ij,ik,jk->k", in...) }), []*sinter.Tensor{x, y, z}},
+		"einsum of diagonals": {one(func(in []*sinter.Tensor) *sinter.Tensor { return sinter.Einsum("ii,ik->k", in...) }),
+			[]*sinter.Tensor{square, z}},
+		"lstsq":         {one(func(in []*sinter.Tensor) *sinter.Tensor { return in[0].LstSq(in[1], -1) }), []*sinter.Tensor{x, y}},
+		"nuclear norm":  {one(func(in []*sinter.Tensor) *sinter.Tensor { return in[0].MatrixNorm(sinter.Nuclear) }), []*sinter.Tensor{x}},
+		"spectral norm": {one(func(in []*sinter.Tensor) *sinter.Tensor { return in[0].MatrixNorm(sinter.Spectral) }), []*sinter.Tensor{x}},
+		"matrix power":  {one(func(in []*sinter.Tensor) *sinter.Tensor { return in[0].MatrixPower(-3) }), []*sinter.Tensor{square}},
+		"r alone": {one(func(in []*sinter.Tensor) *sinter.Tensor {
+			_, r := in[0].QR()
+			return r
+		}), []*sinter.Tensor{x}},
+		"v alone": {one(func(in []*sinter.Tensor) *sinter.Tensor {
+			_, _, vh := in[0].SVD()
+			return vh
+		}), []*sinter.Tensor{x}},
+		"vectors alone": {one(func(in []*sinter.Tensor) *sinter.Tensor {
+			_, v := in[0].Eigh()
+			return v
+		}), []*sinter.Tensor{square}},
+		"convolution": {one(func(in []*sinter.Tensor) *sinter.Tensor {
+			f := in[0].RFFT(0).ComplexMul(in[0].Mul(2).Add(1).RFFT(0))
+			return f.IRFFT(4, 0)
+		}), []*sinter.Tensor{x}},
+		"kron": {one(func(in []*sinter.Tensor) *sinter.Tensor { return in[0].Kron(in[1]) }), []*sinter.Tensor{y, z}},
+	} {
+		if err := gradcheck.Check(context.Background(), c.f, c.in...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDegenerate: where eigenvalues or singular values are equal, or 0, gradients
+// are numbers.
+func TestDegenerate(t *testing.T) {
+	for name, x := range map[string]*sinter.Tensor{"identity": sinter.Eye(3, sinter.F64), "zeros": sinter.Zeros(sinter.F64, 3, 3),
+		"ones": sinter.Ones(sinter.F64, 3, 3), "tall": sinter.Ones(sinter.F64, 4, 3)} {
+		x := x.Track()
+		u, s, vh := x.SVD()
+		y := u.Sum().Add(s.Sum()).Add(vh.Sum()).Add(x.PInv(-1).Sum())
+		if name != "tall" {
+			w, v := x.Eigh()
+			y = y.Add(w.Sum()).Add(v.Sum())
+		}
+		g, err := autodiff.Grad(y, x)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if ok, err := sinter.Item[bool](context.Background(), g[0].IsFinite().All()); err != nil || !ok {
+			t.Errorf("%s: a gradient is no number (%v)", name, err)
+		}
+	}
 }
