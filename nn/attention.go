@@ -130,10 +130,11 @@ func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter
 	}
 	q, k, v := a.project(x, x, x, arange(x, n).Add(c.Length))
 	at := []sinter.Range{sinter.All(), sinter.All(), sinter.Span(c.Length, c.Length+n)}
-	keys, values := Use(c.Key, x).SetSlice(at, k), Use(c.Value, x).SetSlice(at, v)
+	keys, values := present(c.Key, x), present(c.Value, x)
+	keys, values = keys.SetSlice(at, k.Cast(keys.DType())), values.SetSlice(at, v.Cast(values.DType()))
 	seen := []sinter.Range{sinter.All(), sinter.All(), sinter.Until(c.Length + n)}
 	o := fn.AttentionOptions{Causal: true}
-	y := a.Out.Forward(fn.MergeHeads(fn.Attention(q, keys.Slice(seen...), values.Slice(seen...), o)))
+	y := a.Out.Forward(fn.MergeHeads(fn.Attention(q, keys.Slice(seen...).Cast(q.DType()), values.Slice(seen...).Cast(q.DType()), o)))
 	if y.Err() != nil {
 		return y
 	}

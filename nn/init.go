@@ -135,7 +135,8 @@ func Orthogonal(gain float64) Init {
 
 // orthonormal makes the rows of a matrix orthonormal, in their order: each loses
 // what it has of those before it, twice, since the first time leaves rounding
-// errors of the size of what was lost (Giraud and others, 2005).
+// errors of the size of what was lost (Giraud and others, 2005). These are plain
+// operations, with the same bits on every processor.
 func orthonormal(x *sinter.Tensor) *sinter.Tensor {
 	var q *sinter.Tensor
 	for i := range x.Dim(0) {

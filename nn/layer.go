@@ -103,9 +103,25 @@ func describe(l Layer) string {
 // Use returns the present value of a parameter for use with x: as a member of the
 // scope that x belongs to, and as [sinter.Var.Value] returns it if x belongs to
 // none. Layers take their parameters through it.
+//
+// A parameter in f32 is cast to the dtype of an x in f16 or bf16: mixed precision
+// is to cast x. The parameter and its gradient stay in f32, so that small steps
+// are not rounded away. Other dtypes that differ are an error of the operation, as
+// always.
 func Use(v *sinter.Var, x *sinter.Tensor) *sinter.Tensor {
+	t := present(v, x)
+	if d := x.DType(); t.DType() == sinter.F32 && half(d) {
+		return t.Cast(d)
+	}
+	return t
+}
+
+// present is Use without a cast.
+func present(v *sinter.Var, x *sinter.Tensor) *sinter.Tensor {
 	if s := x.Scope(); s != nil {
 		return v.In(s)
 	}
 	return v.Value()
 }
+
+func half(d sinter.DType) bool { return d == sinter.F16 || d == sinter.BF16 }

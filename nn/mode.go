@@ -31,8 +31,8 @@ type ModeLayer interface {
 
 // Forward applies a layer in a mode: by ForwardMode if it has one, else by
 // Forward. While training it is an error if a layer without ForwardMode has a
-// [ModeLayer] inside, which would silently do what it does at inference. A model
-// of your own passes the mode on:
+// [ModeLayer] inside, which would silently do what it does at inference; what a
+// [Func] calls cannot be seen. A model of your own passes the mode on:
 //
 //	func (n *Net) Forward(x *sinter.Tensor) *sinter.Tensor { return n.ForwardMode(nn.Mode{}, x) }
 //

@@ -57,6 +57,9 @@ func (b *BatchNorm) Forward(x *sinter.Tensor) *sinter.Tensor { return b.ForwardM
 // training, which takes at least two elements a channel. A batch of none changes
 // nothing.
 func (b *BatchNorm) ForwardMode(m Mode, x *sinter.Tensor) *sinter.Tensor {
+	if d := x.DType(); half(d) && b.RunningMean.Borrow().DType() == sinter.F32 {
+		return b.ForwardMode(m, x.Cast(sinter.F32)).Cast(d) // statistics are no matter for half precision
+	}
 	mean, variance := Use(b.RunningMean, x), Use(b.RunningVar, x)
 	if err := x.Err(); err == nil && (x.Rank() < 2 || x.Dim(1) != mean.Dim(0)) {
 		return failed("batch_norm", []*sinter.Tensor{mean}, "x has shape %v, expected [n, %d, ...]", x.Shape(), mean.Dim(0))
