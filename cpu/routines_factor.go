@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -18,7 +17,6 @@ func init() {
 	builtinRoutines["svd"] = batched(svd)
 	builtinRoutines["eigh"] = batched(eigh)
 	builtinRoutines["pinv"] = batched(pinv)
-	builtinRoutines["expm"] = batched(expm)
 }
 
 // workspace asks a LAPACK routine for the length of its workspace, and makes one.
@@ -190,27 +188,4 @@ func pinv(n *ir.Node, in, out []Host, i int) {
 		}
 	}
 	y.put(i, m)
-}
-
-func expm(n *ir.Node, in, out []Host, i int) {
-	x, y := stackOf(in[0], 2), stackOf(out[0], 2)
-	a, finite := x.get(i)
-	if len(a) == 0 {
-		return
-	}
-	norm := 0.0 // the greatest sum of magnitudes of a row
-	for r := 0; r < x.rows; r++ {
-		sum := 0.0
-		for _, v := range a[r*x.columns:][:x.columns] {
-			sum += math.Abs(v)
-		}
-		norm = max(norm, sum)
-	}
-	if !finite || norm > 0x1p1000 { // beyond what can be scaled
-		y.put(i, nil)
-		return
-	}
-	var e mat.Dense
-	e.Exp(mat.NewDense(x.rows, x.columns, a))
-	y.put(i, e.RawMatrix().Data)
 }

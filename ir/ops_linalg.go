@@ -115,8 +115,10 @@ func init() {
 	squares := []Sample{{Shapes: []Shape{{3, 3}}}, {Shapes: []Shape{{2, 4, 4}}}, {Shapes: []Shape{{1, 1}}}, {Shapes: []Shape{{2, 0, 0}}}}
 	oblong := []Sample{{Shapes: []Shape{{4, 3}}}, {Shapes: []Shape{{2, 3, 5}}}, {Shapes: []Shape{{3, 3}}}, {Shapes: []Shape{{2, 0, 3}}}}
 	systems := []Sample{{Shapes: []Shape{{3, 3}, {3, 2}}}, {Shapes: []Shape{{2, 4, 4}, {2, 4, 1}}}, {Shapes: []Shape{{0, 0}, {0, 2}}}}
-	triangles := append(systems[:3:3], Sample{Shapes: []Shape{{3, 3}, {2, 3}}, Attrs: A("left", false, "upper", true)},
-		Sample{Shapes: []Shape{{2, 3, 3}, {2, 3, 3}}, Attrs: A("transpose", true, "unit", true)})
+	var triangles []Sample
+	for i, shapes := range [][]Shape{{{3, 3}, {3, 2}}, {{2, 4, 4}, {2, 4, 1}}, {{0, 0}, {0, 2}}, {{3, 3}, {2, 3}}, {{2, 3, 3}, {2, 3, 3}}} {
+		triangles = append(triangles, Sample{Shapes: shapes, Attrs: A("left", i != 3, "upper", i%2 == 1, "transpose", i > 2, "unit", i == 4)})
+	}
 	register(
 		&Row{Name: "cholesky_info", Number: 500, Version: 1, Access: Opaque,
 			Doc:      "y = cholesky(x); where x is not positive definite y is NaN and info 1 + the pivot where it ended, else info is 0.",

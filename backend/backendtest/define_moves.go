@@ -38,6 +38,8 @@ func init() {
 		"max": defineExtreme(1), "min": defineExtreme(-1), "argmax": defineArg(1), "argmin": defineArg(-1),
 		"softmax": defineSoftmax(false), "log_softmax": defineSoftmax(true), "cumsum": defineCumsum, "matmul": defineMatmul,
 		"uniform": defineUniform, "normal": defineNormal,
+		"random_int": defineRandomInt, "bernoulli": defineBernoulli, "exponential": defineLog(1), "gumbel": defineLog(2),
+		"fft": defineFFT, "det": defineDet, "matrix_check": defineSame,
 
 		"prod": defineProd, "std": defineStd, "logsumexp": defineLogSumExp, "inf_norm": defineMaxNorm,
 		"any": counted(func(h host, g []int) uint64 { return bit(nonzeros(h, g) > 0) }),
