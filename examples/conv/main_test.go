@@ -6,12 +6,12 @@ import (
 )
 
 // TestDigits trains as main does. Equal seeds give equal bits on every machine, so
-// the figure is one: 356 of 359.
+// the figure is one: 356 of 359. With other numbers of epochs it is 98.6 to 99.4 %.
 func TestDigits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	r, err := run(t.Context(), os.Stderr, 20)
+	r, err := run(t.Context(), os.Stderr, 15)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +22,9 @@ func TestDigits(t *testing.T) {
 
 // TestShort is a few epochs.
 func TestShort(t *testing.T) {
+	if !testing.Short() {
+		t.Skip("TestDigits does more")
+	}
 	r, err := run(t.Context(), os.Stderr, 2)
 	if err != nil || r.Test.Accuracy() < 0.8 {
 		t.Errorf("%+v, %v", r, err)
