@@ -32,6 +32,7 @@ const (
 	keyParts   = "sinter.parts"
 	keyClip    = "sinter.clip"
 	keyHistory = "sinter.history"
+	keyPrecise = "sinter.precision"
 
 	checkpointFormat = "1"
 )
@@ -57,6 +58,9 @@ func (l *Loop) fixed() map[string]string {
 		keySamples: strconv.Itoa(l.Train.N),
 		keyParts:   strconv.Itoa(l.parts()),
 		keyClip:    strconv.FormatFloat(l.Clip, 'g', -1, 64),
+	}
+	if l.Precision != 0 {
+		m[keyPrecise] = l.Precision.String()
 	}
 	maps.Copy(m, l.Settings)
 	return m

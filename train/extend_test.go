@@ -204,3 +204,26 @@ type broken struct{}
 
 func (broken) Write(sink.Record) error { return errBroken }
 func (broken) Close() error            { return nil }
+
+// TestMixedPrecision trains parameters in f32 on samples in half precision.
+func TestMixedPrecision(t *testing.T) {
+	for _, d := range []sinter.DType{sinter.F16, sinter.BF16} {
+		l := loop(sinter.DefaultDevice(), 12)
+		l.Precision, l.Scaler = d, optim.NewScaler(nil, 1024)
+		_, full := run(t, loop(sinter.DefaultDevice(), 12))
+		r, h := run(t, l)
+		if r.Test.Accuracy() < 0.9 || h == full {
+			t.Errorf("%s: %+v, as in f32: %v", d, r, h == full)
+		}
+		for _, p := range nn.Params(l.Model) {
+			if p.Var.Borrow().DType() != sinter.F32 {
+				t.Errorf("%s: %s is %s", d, p.Name, p.Var.Borrow().DType())
+			}
+		}
+	}
+	l := loop(sinter.DefaultDevice(), 1)
+	l.Precision = sinter.I32
+	if _, err := l.Run(context.Background()); err == nil {
+		t.Error("precision i32")
+	}
+}

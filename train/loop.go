@@ -40,7 +40,13 @@ type Loop struct {
 	// Clip, if above 0, is the greatest length of all gradients as one vector.
 	Clip float64
 
-	// Scaler, if set, scales losses, for parameters in half precision.
+	// Precision, if set, is the dtype of samples and so of what layers compute:
+	// mixed precision is F16 or BF16 with parameters in F32. Losses are then
+	// computed in F32. Without it, samples have the dtype of the parameters.
+	Precision sinter.DType
+
+	// Scaler, if set, scales losses, so that gradients in half precision do not
+	// become 0.
 	Scaler *optim.Scaler
 
 	// Augment, if set, changes a copy of a sample before it is used. What it
@@ -145,6 +151,8 @@ func (l *Loop) check() error {
 		return fmt.Errorf("train: %d epochs in batches of %d, expected positive numbers", l.Epochs, l.Batch)
 	case l.Parts < 0 || !(l.Clip >= 0):
 		return fmt.Errorf("train: %d parts of a step, gradients clipped at %v, expected positive numbers", l.Parts, l.Clip)
+	case l.Precision != 0 && !l.Precision.IsFloat():
+		return fmt.Errorf("train: precision %s, expected a float dtype", l.Precision)
 	case l.Train.N == 0:
 		return errors.New("train: there are no samples")
 	}

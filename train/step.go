@@ -61,7 +61,15 @@ func (l *Loop) gradients(step *sinter.Scope, m nn.Mode, x, labels *sinter.Tensor
 	if loss == nil {
 		loss = nn.CrossEntropy
 	}
-	y := loss(nn.Forward(m, l.Model, s.In(x).Cast(floatOf(vars))), s.In(labels))
+	dtype := floatOf(vars)
+	if l.Precision != 0 {
+		dtype = l.Precision
+	}
+	out := nn.Forward(m, l.Model, s.In(x).Cast(dtype))
+	if l.Precision != 0 {
+		out = out.Cast(sinter.F32)
+	}
+	y := loss(out, s.In(labels))
 	if err := total.Set(total.In(s).Add(y.Detach().Cast(sinter.F32).Mul(n))); err != nil {
 		return nil, err
 	}
