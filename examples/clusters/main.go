@@ -127,7 +127,7 @@ func kmeans(ctx context.Context, x *sinter.Tensor, seed uint64) ([]int64, int, e
 		}
 		kept := s.Keep(sums.Div(counts))
 		s.End() // all else that the round made
-		s = sinter.NewScope("round")
+		s = sinter.NewScope("k-means")
 		centres = s.In(kept)
 	}
 }
