@@ -302,7 +302,7 @@ func (c *Client) Free(ids ...ir.ID) {
 		return // a closed device has no tensors left
 	}
 	defer c.leave()
-	var plain []ir.ID
+	plain := make([]ir.ID, 0, len(ids))
 	locked := false
 	c.mu.Lock()
 	for _, id := range ids {

@@ -10,8 +10,9 @@ import (
 // that cannot are parked on the way.
 type submission struct {
 	c       *Client
-	first   ir.ID // ids of the members above it are results of this call
-	locked  bool  // the router's lock is held
+	nodes   []ir.Node // as recorded
+	first   ir.ID     // ids of the members above it are results of this call
+	locked  bool      // the router's lock is held
 	tensors []ir.Tensor
 	plain   []ir.ID // replaced tensors of the home member
 
@@ -23,7 +24,6 @@ type submission struct {
 type load struct {
 	l     *lane
 	nodes []ir.Node  // with the member's ids
-	from  []*ir.Node // as recorded
 	out   []*replica // results that are values
 }
 
@@ -51,7 +51,7 @@ func (c *Client) Submit(ctx context.Context, nodes []ir.Node) error {
 	if err := c.admit(ctx, nodes, 0, 0); err != nil { // returns with the client's lock
 		return err
 	}
-	s := &submission{c: c, first: c.next}
+	s := &submission{c: c, nodes: nodes, first: c.next}
 	n := 0
 	for i := range nodes {
 		n += len(nodes[i].In) + len(nodes[i].Out)
@@ -125,7 +125,7 @@ func (s *submission) load(l *lane, n int) *load {
 			return &s.loads[i]
 		}
 	}
-	s.loads = append(s.loads, load{l: l, nodes: make([]ir.Node, 0, n), from: make([]*ir.Node, 0, n)})
+	s.loads = append(s.loads, load{l: l, nodes: make([]ir.Node, 0, n)})
 	return &s.loads[len(s.loads)-1]
 }
 
@@ -153,7 +153,6 @@ func (s *submission) forward(n *ir.Node, total int) bool {
 	l := s.load(c.home, total)
 	l.nodes = append(l.nodes, ir.Node{Row: n.Row, Attrs: n.Attrs, Site: n.Site,
 		In: s.tensors[from:mid:mid], Out: s.tensors[mid:len(s.tensors):len(s.tensors)]})
-	l.from = append(l.from, n)
 	return true
 }
 
@@ -223,7 +222,6 @@ func (s *submission) node(n *ir.Node, total int) {
 	}
 	load := s.load(l, total)
 	load.nodes = append(load.nodes, inner)
-	load.from = append(load.from, n)
 	for _, p := range out {
 		p.sending = s
 		load.out = append(load.out, p)
@@ -280,12 +278,35 @@ func (s *submission) send(ctx context.Context) error {
 	return nil
 }
 
+// recorded returns the nodes of a load as they were recorded: those whose results
+// have the ids of the load's, in the same order. It is asked for on errors only.
+func (s *submission) recorded(l *load) []*ir.Node {
+	out := make([]*ir.Node, 0, len(l.nodes))
+	for i := range s.nodes {
+		if len(out) == len(l.nodes) {
+			break
+		}
+		e, ok := s.c.table.get(s.nodes[i].Out[0].ID)
+		if !ok {
+			continue
+		}
+		id := e.inner
+		if e.v != nil && len(e.v.replicas) > 0 {
+			id = e.v.replicas[0].id
+		}
+		if id == l.nodes[len(out)].Out[0].ID {
+			out = append(out, &s.nodes[i])
+		}
+	}
+	return out
+}
+
 // undo forgets the results of a load that was not taken, so that it never was.
 func (s *submission) undo(l *load) {
 	c := s.c
 	c.mu.Lock()
 	c.r.mu.Lock()
-	for _, n := range l.from {
+	for _, n := range s.recorded(l) {
 		for _, t := range n.Out {
 			if e, ok := c.table.drop(t.ID); ok {
 				c.forget(e, nil)
@@ -305,7 +326,7 @@ func (s *submission) fail(l *load, err error) {
 	c.mu.Lock()
 	c.r.mu.Lock()
 	errs := make(map[ir.ID]*ir.Error, len(l.nodes))
-	for i, n := range l.from {
+	for i, n := range s.recorded(l) {
 		e := describe(err, n)
 		for j, t := range n.Out {
 			errs[l.nodes[i].Out[j].ID] = e

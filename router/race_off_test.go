@@ -1,0 +1,6 @@
+//go:build !race
+
+package router_test
+
+// raceDetector says that tests run about ten times slower.
+const raceDetector = false
