@@ -44,6 +44,8 @@ func ways(seed uint64) []Way {
 		{Name: "avx2, fused, batches, aliases", Open: open(cpu.AVX2, 2), Batch: -1, Fuse: true, Alias: true, Free: true},
 		{Name: "avx512, batches, twice", Open: open(cpu.AVX512, 2), Batch: 3, Repeat: 1},
 		{Name: "avx512, fused", Open: open(cpu.AVX512, 5), Fuse: true, Free: true, Peek: true, Batch: 9},
+		{Name: "router, cut over three devices", Open: routed(seed, ""), Batch: -1, Free: true, Peek: true},
+		{Name: "router, bytes and delays, aliases", Open: routed(seed+7, "drop HostMemory Streams\ndelay reshape 20us"), Batch: 3, Alias: true},
 	}
 	var out []Way
 	for _, w := range list {
