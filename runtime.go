@@ -23,11 +23,13 @@ type Runtime struct {
 }
 
 // NewRuntime returns a runtime with the devices "cpu" (generated code where the
-// processor has a generator) and "interp" (the reference interpreter).
+// processor has a generator) and "interp" (the reference interpreter), and both
+// behind a router as "router/cpu" and "router/interp".
 func NewRuntime() *Runtime {
 	r := &Runtime{devices: map[backend.Backend]*Device{}, host: router.NewBudget(256 << 20)}
 	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
 	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
+	r.Drivers.Add("router", newRouterDriver())
 	for _, add := range extraDrivers {
 		add(&r.Drivers)
 	}
