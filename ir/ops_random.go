@@ -59,7 +59,7 @@ func init() {
 			Doc:   "y = draws that are true with probability threshold · 2^-53, by a 64-bit word of (key, logical index).",
 			Attrs: append(drawn[:3:3], bound("threshold")), Infer: inferBernoulli,
 			Body:    Body{Bool: word() + "y = (w >> 11) < u64(threshold)"},
-			Samples: []Sample{{Attrs: A("shape", []int{5, 3}, "dtype", Bool, "key", 7, "threshold", 1<<51)}}},
+			Samples: []Sample{{Attrs: A("shape", []int{5, 3}, "dtype", Bool, "key", 7, "threshold", int64(1)<<51)}}},
 		&Row{Name: "exponential", Number: 542, Version: 1, Access: Random, Effects: EffectRandom,
 			Doc:   "y = draws from the exponential distribution of mean 1: -log of a uniform draw inside (0, 1), of 23 bits (f32) or 52 (f64).",
 			Attrs: drawn, Infer: inferFloatFilled,
