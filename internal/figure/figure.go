@@ -118,7 +118,7 @@ func scale(values []float64, share bool) (low, high, step float64) {
 			low, high = math.Min(low, v), math.Max(high, v)
 		}
 	}
-	if low > high {
+	if low > high || !finite(high-low) {
 		low, high = 0, 1
 	}
 	if low > 0 && (low < high/2 || low == high) && !share {
