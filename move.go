@@ -279,21 +279,32 @@ func (s *Stream) take() (ready []ir.Node, awaits *arrival) {
 // held back any more.
 func (s *Stream) wait(ctx context.Context, id ir.ID) error {
 	s.Flush()
-	for s.dev.awaited.Load() > 0 {
+	if s.dev.awaited.Load() == 0 && !s.holding() {
+		return nil
+	}
+	for {
 		s.mu.Lock()
 		awaits := s.submit()
 		if !s.holds(id) {
-			awaits = s.dev.arrival(id)
+			if awaits = s.dev.arrival(id); awaits != nil && awaits.isDone() { // it failed
+				awaits = nil
+			}
 		}
 		s.mu.Unlock()
-		if awaits == nil || awaits.isDone() {
+		if awaits == nil {
 			return nil
 		}
 		if err := awaits.wait(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// holding reports whether any node is held back.
+func (s *Stream) holding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held > 0
 }
 
 // holds reports whether a node that makes a tensor is held back.
