@@ -25,6 +25,7 @@ type trainCmd struct {
 	Quiet  bool   `name:"quiet" short:"q" help:"Print neither progress nor digits."`
 	UI     bool   `name:"ui" help:"Show live curves, where standard error is a terminal."`
 	Report string `name:"report" placeholder:"FILE" help:"Write curves, confusion matrix and digits to a .html or .png file."`
+	Logs   string `name:"logs" placeholder:"DIR" help:"Write every epoch to epochs.csv and to an event file for TensorBoard there."`
 	output
 }
 
@@ -96,6 +97,11 @@ func (c *trainCmd) Run(e *env) error {
 		return err
 	}
 	t.loop.Checkpoint, t.loop.Settings = checkpoint, s.metadata()
+	var closeLogs func() error
+	if t.loop.Sinks, closeLogs, err = openLogs(c.Logs); err != nil {
+		return err
+	}
+	defer closeLogs() // where what follows fails; closing again does nothing
 	p, ctx := newView(e, c, t)
 	t.loop.Events = p.events()
 	if c.Resume {
@@ -109,6 +115,9 @@ func (c *trainCmd) Run(e *env) error {
 	began := time.Now()
 	report, err := t.loop.Run(ctx)
 	p.end()
+	if closed := closeLogs(); err == nil {
+		err = closed
+	}
 	if err != nil {
 		return c.stopped(e, report, checkpoint, err)
 	}

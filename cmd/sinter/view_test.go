@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +113,17 @@ func TestPlot(t *testing.T) {
 			t.Errorf("%+v: %q", p, lines)
 		}
 	}
+}
+
+func TestLogs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	invoke(t, "", "train", "-q", "--epochs", "2", "--hidden", "8", "--logs", "runs/a").want(t, "--logs", exitOK, "saved", "")
+	b, err := os.ReadFile("runs/a/epochs.csv")
+	if err != nil || strings.Count(string(b), "\n") != 3 {
+		t.Errorf("%s, %v", b, err)
+	}
+	if events, _ := filepath.Glob("runs/a/events.out.tfevents.*"); len(events) != 1 {
+		t.Errorf("event files: %v", events)
+	}
+	invoke(t, "", "train", "-q", "--logs", "digits.safetensors").want(t, "a file", exitFailure, "", "--logs: ")
 }
