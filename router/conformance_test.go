@@ -60,8 +60,7 @@ var stacks = []struct {
 }
 
 // placed is a device most of whose nodes run on two other members, so that almost
-// every operand is moved. What the suite asks of one queue (its limit, and which
-// of two errors came first) does not apply to several.
+// every operand is moved, and nodes run as their operands arrive.
 func placed(t *testing.T) backend.Backend {
 	o := router.Options{Place: func(n *ir.Node, home string) string {
 		return []string{"interp", "cpu", "faulty"}[(len(n.Row.Name)+len(n.In))%3]
@@ -70,7 +69,7 @@ func placed(t *testing.T) backend.Backend {
 }
 
 func TestConformancePlaced(t *testing.T) {
-	backendtest.Run(t, placed, backendtest.ContractOnly())
+	backendtest.Run(t, placed, backendtest.ContractOnly(), backendtest.OwnPace())
 }
 
 // TestConformance runs the suite of backends over clients.

@@ -44,9 +44,15 @@ func LargeOnly() Option { return func(s *suite) { s.largeOnly = true } }
 type suite struct {
 	open         func(t *testing.T) backend.Backend
 	setup        func(t *testing.T, s Setup) backend.Backend
+	ownPace      bool
 	contractOnly bool
 	largeOnly    bool
 }
+
+// OwnPace says that operations which do not depend on each other may run in any
+// order, as they do where operands have to be moved first: of two errors, the
+// first that Sync returns is the first that happened, not the first submitted.
+func OwnPace() Option { return func(s *suite) { s.ownPace = true } }
 
 // Run tests the backends that open returns. Each call must return a fresh one,
 // on which no id is in use; the suite closes it.
