@@ -154,8 +154,8 @@ func (s *Scope) End() {
 	}
 }
 
-// inside reports whether s is o or inside it.
-func (s *Scope) inside(o *Scope) bool {
+// Inside reports whether s is o or inside it.
+func (s *Scope) Inside(o *Scope) bool {
 	for ; s != nil && s.depth >= o.depth; s = s.parent {
 		if s == o {
 			return true
@@ -170,9 +170,9 @@ func meet(in []*Tensor) (*Scope, error) {
 	for _, t := range in {
 		switch {
 		case t.scope == nil || t.scope == deepest:
-		case deepest == nil || t.scope.inside(deepest):
+		case deepest == nil || t.scope.Inside(deepest):
 			deepest = t.scope
-		case !deepest.inside(t.scope):
+		case !deepest.Inside(t.scope):
 			return nil, ir.Errorf(ir.ErrArgument, "operands belong to unrelated scopes %q and %q; Keep one of them, or enter it with In", deepest.Name(), t.scope.Name())
 		}
 	}
