@@ -76,6 +76,13 @@ func (t *Table) Add(r *Row) error {
 	if err := r.prepare(); err != nil {
 		return &Error{Kind: ErrArgument, Op: r.Name, Cause: err}
 	}
+	for operand, b := range r.grads {
+		for _, st := range b.Stmts {
+			if err := st.Expr.checkCalls(); err != nil {
+				return &Error{Kind: ErrArgument, Op: r.Name, Cause: fmt.Errorf("gradient of %s: %w", operand, err)}
+			}
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName == nil {
@@ -166,5 +173,5 @@ func (r *Row) prepare() error {
 		}
 		r.grads[name] = b
 	}
-	return nil
+	return r.checkTexts()
 }
