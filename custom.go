@@ -1,9 +1,12 @@
 package sinter
 
 import (
+	"fmt"
+
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 )
 
 // Define adds a custom operation named domain/name@version to the default
@@ -20,10 +23,70 @@ func Define(r *ir.Row) error { return Default().Define(r) }
 
 // Define adds a custom operation to the runtime.
 func (rt *Runtime) Define(r *ir.Row) error {
+	if r == nil {
+		return ir.Errorf(ir.ErrArgument, "the custom operation is nil")
+	}
 	if r.Infer == nil && r.Access == ir.Elementwise {
 		r.Infer = ir.SameType
 	}
+	if err := new(ir.Table).Add(r); err != nil { // checks the row and parses its texts
+		return err
+	}
+	if err := tryBody(r); err != nil {
+		return &ir.Error{Kind: ir.ErrArgument, Op: r.Name, Cause: err}
+	}
 	return rt.Table.Add(r)
+}
+
+// tryBody expands the body of an elementwise row for every type it computes in
+// that its operands can have, so that a text which cannot be compiled is an error
+// here and not at the first use.
+func tryBody(r *ir.Row) error {
+	if r.Access != ir.Elementwise || r.Decompose != nil {
+		return nil
+	}
+	tried := false
+	for _, d := range ir.DTypes() {
+		t := d.Compute()
+		program := r.Program(t)
+		fits := program != nil && d == t
+		for _, o := range r.Operands {
+			fits = fits && (o.Class.Has(d) || o.Class == ir.BoolClass || o.Class == ir.I64Class)
+		}
+		if !fits {
+			continue
+		}
+		b := kernel.NewBuilder(r.Name, []kernel.AxisKind{kernel.Parallel})
+		env := kernel.Env{T: t, Names: map[string]kernel.Ref{}, Linear: func() kernel.Ref { return b.Index(0) }}
+		for _, o := range r.Operands {
+			switch o.Class {
+			case ir.BoolClass:
+				env.Names[o.Name] = b.AddParam(ir.Bool)
+			case ir.I64Class:
+				env.Names[o.Name] = b.AddParam(ir.I64)
+			default:
+				env.Names[o.Name] = b.AddParam(t)
+			}
+		}
+		env.Attr = func(name string) (kernel.Ref, bool) {
+			for _, a := range r.Attrs {
+				if a.Name == name && a.Kind == ir.AttrInt {
+					return b.AddParam(ir.I64), true
+				} else if a.Name == name {
+					return b.AddParam(t), true
+				}
+			}
+			return kernel.None, false
+		}
+		if _, err := b.Expand(program, env); err != nil {
+			return fmt.Errorf("body for %s: %w", t, err)
+		}
+		tried = true
+	}
+	if !tried {
+		return fmt.Errorf("no dtype that its operands may have is one the body computes in")
+	}
+	return nil
 }
 
 // DefineRoutine says how a device computes an opaque row.

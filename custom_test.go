@@ -45,3 +45,24 @@ func TestDecompositionGradient(t *testing.T) {
 		}
 	}
 }
+
+// A body that no device could compile is refused when it is defined.
+func TestDefineRefusesBodies(t *testing.T) {
+	rt := sinter.NewRuntime()
+	if err := rt.Define(nil); err == nil {
+		t.Error("a nil row was defined")
+	}
+	for _, body := range []string{"foo(x)", "max(x)", "pow(x, 2, 3)", "select(x, x, x)", "x & 1", "sqrt(x"} {
+		err := rt.Define(&ir.Row{Name: "test/body@1", Access: ir.Elementwise, Doc: "A test.",
+			Operands: []ir.Operand{{Name: "x", Class: ir.FloatClass}}, Body: ir.Body{Any: body}})
+		if err == nil {
+			t.Errorf("%q was defined", body)
+		}
+	}
+	err := rt.Define(&ir.Row{Name: "test/body@1", Access: ir.Elementwise, Doc: "A test.", Attrs: []ir.AttrSpec{{Name: "slope", Kind: ir.AttrFloat, Default: 0.5}},
+		Operands: []ir.Operand{{Name: "c", Class: ir.BoolClass}, {Name: "x", Class: ir.FloatClass}, {Name: "z", Class: ir.FloatClass}},
+		Body:     ir.Body{Any: "select(c, x, z * slope)"}})
+	if err != nil {
+		t.Error(err)
+	}
+}
