@@ -105,7 +105,7 @@ func FromBytes(o Of, d DType, data []byte, shape ...int) *Tensor {
 }
 
 func upload(s *Stream, typ ir.Type, data []byte) *Tensor {
-	h := newHandle(s)
+	h := newHandle(s, typ)
 	if err := s.dev.backend.Upload(ir.Tensor{ID: h.id, Type: typ}, data); err != nil {
 		return createError("upload", err)
 	}

@@ -41,13 +41,17 @@ func (t *Tensor) To(d *Device) *Tensor {
 		c := *t
 		return &c
 	}
+	if err := pin([]*Tensor{t}); err != nil {
+		return raise(err)
+	}
+	defer t.h.life.unpin()
 	if err := t.h.stream.wait(d.stream.ctx, t.h.id); err != nil {
 		return raise(err)
 	}
 	if err := t.h.stream.failure(t.h.id); err != nil {
 		return errored(err)
 	}
-	out := &Tensor{typ: t.typ, h: newHandle(d.stream), scope: t.scope}
+	out := &Tensor{typ: t.typ, h: newHandle(d.stream, t.typ), scope: t.scope}
 	var err error
 	if m, ok := backend.As[backend.Mover](d.backend); ok {
 		err = m.Receive(d.stream.ctx, from.backend, ir.Tensor{ID: t.h.id, Type: t.typ}, out.h.id)

@@ -36,6 +36,11 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 			note(i, err)
 			continue
 		}
+		if err := pin(ts[i : i+1]); err != nil {
+			note(i, err)
+			continue
+		}
+		defer t.h.life.unpin()
 		s := t.h.stream
 		if err := s.wait(ctx, t.h.id); err != nil {
 			note(i, err)

@@ -60,6 +60,10 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 			return raise(err)
 		}
 	}
+	if err := pin(in); err != nil {
+		return raise(err)
+	}
+	defer unpin(in)
 	scope, err := meet(in)
 	if err != nil {
 		return raise(err)
@@ -108,7 +112,7 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	}
 	out := make([]*Tensor, len(outTypes))
 	for i, ty := range outTypes {
-		out[i] = &Tensor{typ: ty, h: newHandle(s), scope: scope, result: i}
+		out[i] = &Tensor{typ: ty, h: newHandle(s, ty), scope: scope, result: i}
 		node.Out[i] = ir.Tensor{ID: out[i].h.id, Type: ty}
 	}
 	if scope != nil {

@@ -93,11 +93,12 @@ var defaultDevice = sync.OnceValue(func() *Device {
 
 // Device is where tensors live and operations run. It is safe for concurrent use.
 type Device struct {
-	backend backend.Backend
-	runtime *Runtime
-	info    backend.Info
-	stream  *Stream // the default one
-	lastID  atomic.Uint64
+	backend  backend.Backend
+	runtime  *Runtime
+	info     backend.Info
+	stream   *Stream // the default one
+	lastID   atomic.Uint64
+	pressure pressure
 
 	arriving arrivals
 	awaited  atomic.Int64 // tensors in arriving

@@ -144,7 +144,7 @@ func (s *Scope) End() {
 	s.mu.Unlock()
 	streams := map[*Stream]struct{}{}
 	for h := range owned {
-		h.release()
+		h.life.release()
 		streams[h.stream] = struct{}{}
 	}
 	if s.parent == nil {

@@ -1,9 +1,6 @@
 package sinter
 
 import (
-	"runtime"
-	"sync/atomic"
-
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -39,34 +36,6 @@ type Tensor struct {
 	result int     // which result of the origin it is
 }
 
-// handle owns an id on a device. Tensors share it; the device's memory goes when
-// it is released or collected.
-type handle struct {
-	id       ir.ID
-	stream   *Stream
-	released *atomic.Bool
-}
-
-type freed struct {
-	id       ir.ID
-	stream   *Stream
-	released *atomic.Bool
-}
-
-func (f freed) free() {
-	if f.released.CompareAndSwap(false, true) {
-		f.stream.free(f.id)
-	}
-}
-
-func newHandle(s *Stream) *handle {
-	h := &handle{id: s.dev.newID(), stream: s, released: new(atomic.Bool)}
-	runtime.AddCleanup(h, freed.free, freed{h.id, s, h.released})
-	return h
-}
-
-func (h *handle) release() { freed{h.id, h.stream, h.released}.free() }
-
 // errored returns a tensor that carries an error.
 func errored(err error) *Tensor { return &Tensor{err: ir.AsError(err)} }
 
@@ -90,7 +59,7 @@ func (t *Tensor) failure() *ir.Error {
 		return t.err
 	case t.h == nil:
 		return ir.Errorf(ir.ErrArgument, "the tensor was not made by this package")
-	case t.h.released.Load():
+	case t.h.life.released():
 		return ir.Errorf(ir.ErrClosed, "the tensor was released, or its scope has ended")
 	}
 	return nil
@@ -160,6 +129,6 @@ func (t *Tensor) Device() *Device {
 // before stay valid. Releasing twice is harmless.
 func (t *Tensor) Release() {
 	if t != nil && t.h != nil {
-		t.h.release()
+		t.h.life.release()
 	}
 }
