@@ -151,19 +151,22 @@ func (o Of) Ones(d DType, shape ...int) *Tensor {
 // Arange makes the numbers from start in steps of step, below stop (above it for
 // negative steps), as numpy's arange does.
 func (o Of) Arange(start, stop, step int, d DType) *Tensor {
-	n := 0
+	n := uint64(0) // differences of ints fit in it
 	switch {
 	case step == 0:
 		return createError("arange", ir.Errorf(ir.ErrArgument, "the step is 0"))
 	case step > 0 && stop > start:
-		n = (stop - start + step - 1) / step
+		n = (uint64(stop)-uint64(start)-1)/uint64(step) + 1
 	case step < 0 && stop < start:
-		n = (start - stop - step - 1) / -step
+		n = (uint64(start)-uint64(stop)-1)/-uint64(step) + 1
+	}
+	if n > ir.MaxElements {
+		return createError("arange", ir.Errorf(ir.ErrShape, "from %d to %d in steps of %d: too many elements", start, stop, step))
 	}
 	if start == 0 && step == 1 && d.IsInt() { // wraps like the cast below
-		return apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{n}, "dtype", d))[0]
+		return apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{int(n)}, "dtype", d))[0]
 	}
-	t := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{n}, "dtype", I64))[0]
+	t := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{int(n)}, "dtype", I64))[0]
 	return t.Mul(step).Add(start).Cast(d)
 }
 

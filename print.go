@@ -31,6 +31,9 @@ func (t *Tensor) String() string {
 
 // String returns the elements as numpy prints them, with dtype and shape.
 func (a Array) String() string {
+	if err := a.check(); err != nil {
+		return "error(" + err.Error() + ")"
+	}
 	shape := ir.Shape(a.Shape)
 	p := printer{a: a, strides: shape.Strides(), full: shape.Size() <= summarise}
 	if a.DType.IsFloat() {

@@ -97,6 +97,18 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 	return out, first
 }
 
+// check returns an error if the bytes are not those of the shape.
+func (a Array) check() error {
+	t := ir.Type{DType: a.DType, Shape: a.Shape}
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if int64(len(a.Bytes)) != t.Bytes() {
+		return ir.Errorf(ir.ErrArgument, "an array of %s has %d bytes, expected %d", t, len(a.Bytes), t.Bytes())
+	}
+	return nil
+}
+
 // Values returns the elements of an array as a Go slice. T must hold the array's
 // dtype exactly: []float32 for f32; [Tensor.Cast] f16 and bf16 to f32 first.
 func Values[T Element](a Array) ([]T, error) {
@@ -104,6 +116,9 @@ func Values[T Element](a Array) ([]T, error) {
 		var zero T
 		return nil, &ir.Error{Kind: ir.ErrDType, Op: "values", Site: callsite.Find(),
 			Msg: "the array is " + a.DType.String() + ", but []" + typeName(zero) + " holds " + d.String()}
+	}
+	if err := a.check(); err != nil {
+		return nil, err
 	}
 	if len(a.Bytes) == 0 {
 		return []T{}, nil

@@ -81,15 +81,13 @@ func OpenDevice(id string) (*Device, error) { return Default().Device(id) }
 
 // DefaultDevice returns the device on which tensors are made when none is
 // named: "cpu" of the default runtime.
-func DefaultDevice() *Device { return defaultDevice() }
-
-var defaultDevice = sync.OnceValue(func() *Device {
+func DefaultDevice() *Device {
 	d, err := Default().Device("cpu")
 	if err != nil {
 		panic("sinter: BUG: the cpu device does not open: " + err.Error())
 	}
 	return d
-})
+}
 
 // Device is where tensors live and operations run. It is safe for concurrent use.
 type Device struct {
@@ -135,10 +133,15 @@ func (d *Device) Sync(ctx context.Context) error {
 }
 
 // Close finishes the device's work and returns its memory. Its tensors become
-// errors of kind ErrClosed when read.
+// errors of kind ErrClosed when read. Opening its id again gives a new device.
 func (d *Device) Close() error {
 	d.stream.Flush()
-	return d.backend.Close()
+	err := d.backend.Close()
+	d.runtime.mu.Lock()
+	delete(d.runtime.devices, d.backend)
+	d.runtime.mu.Unlock()
+	d.runtime.Drivers.Forget(d.backend)
+	return err
 }
 
 func (d *Device) newID() ir.ID { return ir.ID(d.lastID.Add(1)) }

@@ -138,6 +138,9 @@ func (s *Scope) Live() int {
 // End releases every tensor that the scope owns. The end of a top-level scope
 // also submits what was recorded, without waiting. Ending twice is harmless.
 func (s *Scope) End() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	owned := s.owned
 	s.owned, s.ended = nil, true

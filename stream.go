@@ -125,7 +125,13 @@ func (s *Stream) submitReady() (awaits *arrival) {
 	if len(nodes) == 0 {
 		return awaits
 	}
-	if err := s.dev.backend.Submit(s.ctx, nodes); err != nil {
+	err := s.ctx.Err()
+	if err != nil {
+		err = &ir.Error{Kind: ir.ErrCancelled, Msg: "the stream's context ended before the work was submitted", Cause: err}
+	} else {
+		err = s.dev.backend.Submit(s.ctx, nodes)
+	}
+	if err != nil {
 		s.poison(nodes, ir.AsError(err))
 	}
 	return awaits

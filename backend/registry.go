@@ -106,3 +106,14 @@ func (r *Registry) Open(id string) (Backend, error) {
 	r.open[key] = b
 	return b, nil
 }
+
+// Forget makes the registry open a device anew that a client has closed.
+func (r *Registry) Forget(b Backend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, open := range r.open {
+		if open == b {
+			delete(r.open, id)
+		}
+	}
+}
