@@ -44,6 +44,9 @@ func TestCPU(t *testing.T) {
 				return d
 			}
 			opts := append([]backendtest.Option{backendtest.WithSetup(open)}, run.options...)
+			if testing.Short() { // as under the race detector: what is concurrent is in the contract
+				opts = append(opts, contract...)
+			}
 			backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, backendtest.Setup{}) }, opts...)
 		})
 	}
