@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/nn/fn"
 )
 
 // Faults of fusion: layouts, broadcasting, several outputs; aliasing and order.
@@ -32,9 +33,13 @@ var faultsFusion = []fault{
 		x := mk(f, []float32{3, 4, 6, 8}, 1, 2, 2)
 		gn := x.Mul(x).Sum(sinter.Over(2).KeepDims()).Add(1e-5).Sqrt()
 		n := gn.Div(gn.Mean(sinter.Over(1).KeepDims()))
-		zero := f.on.Zeros(sinter.F32, 1, 2, 1)
-		f.want(x.Mul(n).Mul(zero).Add(zero).Add(x), []int{1, 2, 2}, 3, 4, 6, 8)
+		gamma, beta := f.on.Zeros(sinter.F32, 1, 2, 1).Track(), f.on.Zeros(sinter.F32, 1, 2, 1).Track()
+		y := x.Mul(n).Mul(gamma).Add(beta).Add(x)
+		g := f.grads(y.Sum(), gamma, beta)
+		f.want(y, []int{1, 2, 2}, 3, 4, 6, 8)
 		f.near(n, 1e-5, nil, 2./3, 4./3)
+		f.near(g[0], 1e-5, []int{1, 2, 1}, 14./3, 56./3)
+		f.want(g[1], []int{1, 2, 1}, 2, 2)
 	}},
 	{11, "odd length, in place", func(f *faultRun) {
 		x := f.f32(1, 2, 3, 4, 5, 6, 7)
@@ -104,6 +109,11 @@ var faultsFusion = []fault{
 		cached := sinter.Concat(0, kv.Slice(sinter.Until(2)), kv.Slice(sinter.From(2)))
 		f.near(attend(kv), 1e-6, []int{1, 2}, 0.788058, 0.788058)
 		f.near(attend(cached), 1e-6, []int{1, 2}, 0.788058, 0.788058)
+		for _, kv := range []*sinter.Tensor{kv, cached} {
+			kv = kv.Reshape(1, 3, 2)
+			y := fn.Attention(q.Reshape(1, 1, 2), kv, kv, fn.AttentionOptions{Scale: 1})
+			f.near(y, 1e-6, []int{1, 1, 2}, 0.788058, 0.788058)
+		}
 	}},
 	{21, "an inner value asked for later", func(f *faultRun) {
 		y := f.f32(-3, 1).Add(1)

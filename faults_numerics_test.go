@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/nn/fn"
+	"github.com/sinter-go/sinter/nn/loss"
 )
 
 func cast(x *sinter.Tensor, d sinter.DType) *sinter.Tensor { return x.Cast(d) }
@@ -91,9 +93,11 @@ var faultsNumerics = []fault{
 		f.want(f.f64(-2.0000001).Floor(), nil, -3)
 	}},
 	{55, "a scalar in a sum", func(f *faultRun) {
-		z := f.f32(1).Reshape()
+		z := f.f32(1).Reshape().Track()
 		e := f.op("exp", ts{z})
-		f.near(e.Sub(0).Add(e.Sub(f.on.Zeros(sinter.F32, 1000)).Sum()), 1e-6, []int{}, 2721.0001)
+		y := e.Sub(0).Add(e.Sub(f.on.Zeros(sinter.F32, 1000)).Sum())
+		f.near(y, 1e-6, []int{}, 2721.0001)
+		f.near(f.grad(y, z), 1e-6, []int{}, 2721.0001)
 	}},
 	{74, "cummax of NaN", func(f *faultRun) {
 		f.want(f.op("cummax", ts{f.f32(1, 3, float32(nan), 5, 4)}), nil, 1, 3, nan, nan, nan)
@@ -204,10 +208,16 @@ var faultsNumerics = []fault{
 	}},
 	{100, "cross entropy of huge logits", func(f *faultRun) {
 		f.near(f.f32(1e8, 1e8).LogSoftmax(0).Neg(), 1e-7, nil, 0.6931472, 0.6931472)
+		f.near(loss.CrossEntropy(mk(f, []float32{1e8, 1e8}, 1, 2), f.i64(1), loss.Options{}), 1e-7, []int{}, 0.6931472)
 	}},
 	{101, "masked rows", func(f *faultRun) {
 		f.near(f.on.Full(-1e9, sinter.F32, 4).Softmax(0), 1e-7, nil, .25, .25, .25, .25)
 		f.want(f.on.Full(-inf, sinter.F32, 2).Softmax(0), nil, nan, nan)
+		q, kv := f.on.Ones(sinter.F32, 1, 2, 2), mk(f, []float32{1, 2, 3, 4}, 1, 2, 2)
+		h := float32(-inf)
+		for _, mask := range []*sinter.Tensor{mk(f, []float32{h, h, 0, h}, 1, 2, 2), mk(f, []bool{false, false, true, false}, 1, 2, 2)} {
+			f.want(fn.Attention(q, kv, kv, fn.AttentionOptions{Mask: mask}), []int{1, 2, 2}, 0, 0, 1, 2)
+		}
 	}},
 	{102, "logsumexp of infinities", func(f *faultRun) {
 		f.want(f.op("logsumexp", ts{f.f32(float32(inf), 2, 3)}), nil, inf)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,22 +25,26 @@ type fault struct {
 	run  func(f *faultRun)
 }
 
-// elsewhere are the faults that this package cannot express, with what they need
-// or where they are tested.
+// elsewhere are the faults that nothing can express yet, with what they wait for.
 var elsewhere = map[int]string{
-	105: "gradients", 106: "gradients", 107: "gradients", 109: "gradients", 110: "gradients", 111: "gradients",
-	112: "gradients", 113: "gradients", 114: "gradients", 137: "gradients", 138: "gradients", 139: "gradients",
-	118: "avg_pool", 119: "avg_pool", 120: "interpolate", 121: "quantize", 122: "quantize", 123: "quantize",
-	134: "remote", 135: "remote", 145: "autotune", 146: "autotune",
+	121: quantization, 122: quantization, 123: quantization, 134: remotes, 135: remotes, 145: autotuning, 146: autotuning,
 }
 
-// faultsPartly are the parts of faults below that need more than operations:
-// counts of launches and buffers, gradients.
+const (
+	quantization = "rows that quantize"
+	remotes      = "a remote backend"
+	autotuning   = "kernels chosen by measurement"
+)
+
+// faultsPartly are the faults that run but for a part, with what that waits for.
 var faultsPartly = map[int]string{
-	8: "gradients", 11: "count of buffers", 17: "count of launches", 55: "gradients", 116: "gradients",
+	11: "fusion, to count buffers", 17: "fusion, to count launches", 94: remotes,
 }
 
-var faults = append(append(append(append([]fault(nil), faultsFusion...), faultsNumerics...), faultsViews...), faultsUse...)
+var faults = slices.Concat(faultsFusion, faultsNumerics, faultsViews, faultsUse, faultsGrad)
+
+// faultModes are the devices on which every fault runs.
+var faultModes = []string{"interp", "cpu", "router/cpu"}
 
 // faultRun is one run of a fault on a device.
 type faultRun struct {
@@ -51,13 +56,13 @@ type faultRun struct {
 // missing is a row that a fault needs and the table does not have yet.
 type missing string
 
-// TestFaults runs every fault on every device of processors, twice: the second
-// time over cached kernels.
+// TestFaults runs every fault on every device of processors, and through a
+// router, twice: the second time over cached kernels.
 func TestFaults(t *testing.T) {
 	rt := sinter.NewRuntime()
 	awaits := map[string][]int{}
 	ran := map[int]bool{}
-	for _, id := range []string{"interp", "cpu"} {
+	for _, id := range faultModes {
 		d, err := rt.Device(id)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +100,7 @@ func TestFaults(t *testing.T) {
 		n += len(ids)
 		list = append(list, fmt.Sprintf("%s (%v)", row, ids))
 	}
-	t.Logf("faults: %d run, %d await rows %s; %d in part", len(ran), n, strings.Join(list, ", "), len(faultsPartly))
+	t.Logf("faults: %d run on %v, %d await %s; in part %v", len(ran), faultModes, n, strings.Join(list, ", "), faultsPartly)
 }
 
 // TestFaultsListed: every row of the collection is run here or named as awaiting.

@@ -9,25 +9,14 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter"
-	"github.com/sinter-go/sinter/backend"
 )
 
 // Faults of concurrency, lifetime, randomness and messages.
 var faultsUse = []fault{
 	{136, "creations that nobody reads", func(f *faultRun) {
 		v := make([]float32, 4*8*8)
-		live := func() int64 {
-			if err := f.dev.Sync(context.Background()); err != nil {
-				f.Fatal(err)
-			}
-			u, err := f.dev.Backend().(backend.Memory).MemoryUsage(context.Background())
-			if err != nil {
-				f.Fatal(err)
-			}
-			return u.InUse
-		}
 		runtime.GC()
-		before := live()
+		before := f.memory().InUse
 		for i := range 3000 {
 			s := sinter.NewScope("step")
 			x := s.In(mk(f, v, 4, 8, 8))
@@ -35,7 +24,7 @@ var faultsUse = []fault{
 			x.Release()
 			s.End()
 			if i%1000 == 999 {
-				if n := live(); n > before+1<<20 {
+				if n := f.memory().InUse; n > before+1<<20 {
 					f.Errorf("after %d rounds %d bytes are in use, before %d", i+1, n, before)
 				}
 			}
@@ -89,6 +78,10 @@ var faultsUse = []fault{
 		keep := f.values(g.Uniform(f.on, sinter.F32, n).Lt(0.5).Sum())[0]
 		if math.Abs(keep-float64(n)/2) > 5*math.Sqrt(float64(n)/4) {
 			f.Errorf("%v of %d kept", keep, n)
+		}
+		keep = f.values(g.Dropout(f.on.Ones(sinter.F32, n), 0.5).Ne(0).Sum())[0]
+		if math.Abs(keep-float64(n)/2) > 5*math.Sqrt(float64(n)/4) {
+			f.Errorf("dropout kept %v of %d", keep, n)
 		}
 	}},
 	{147, "messages with shapes and the user's line", func(f *faultRun) {

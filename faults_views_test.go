@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/nn/fn"
 )
 
 // Faults of views, reductions, empty tensors, indexing.
@@ -58,6 +59,12 @@ var faultsViews = []fault{
 	{65, "variance of one observation", func(f *faultRun) {
 		f.want(f.f32(5).Variance(1), nil, nan)
 		f.want(f.f32(5).Variance(0), nil, 0)
+		for c := range 2 {
+			x := f.leaf(5)
+			if g := f.values(f.grad(x.Variance(c), x)); len(g) != 1 || math.IsInf(g[0], 0) {
+				f.Errorf("correction %d: the gradient is %v", c, g)
+			}
+		}
 	}},
 	{66, "concat with nothing", func(f *faultRun) {
 		f.want(sinter.Concat(1, f.on.Ones(sinter.F32, 2, 3), f.on.Ones(sinter.F32, 2, 0)), []int{2, 3}, 1, 1, 1, 1, 1, 1)
@@ -89,9 +96,33 @@ var faultsViews = []fault{
 		f.want(f.f32(1, 1, 1).MatMul(w), []int{1}, 6)
 	}},
 	{116, "convolution with uneven pads", func(f *faultRun) {
-		x := mk(f, []float32{1, 2, 3, 4, 5}, 1, 1, 5)
-		w := mk(f, []float32{10, 1}, 1, 1, 2)
-		f.want(f.op("conv", ts{x, w}, "strides", []int{2}, "pads", []int{1, 0}), nil, 1, 23, 45)
+		x := mk(f, []float32{1, 2, 3, 4, 5}, 1, 1, 5).Track()
+		w := mk(f, []float32{10, 1}, 1, 1, 2).Track()
+		y := fn.Conv(x, w, nil, fn.ConvOptions{Stride: []int{2}, Pad: []int{1, 0}})
+		f.want(y, []int{1, 1, 3}, 1, 23, 45)
+		g := f.grads(y.Sum(), x, w)
+		f.want(g[0], []int{1, 1, 5}, 1, 10, 1, 10, 1)
+		f.want(g[1], []int{1, 1, 2}, 6, 9)
+	}},
+	{118, "padding and the divisor of averages", func(f *faultRun) {
+		x := mk(f, []float32{2, 4, 6}, 1, 1, 3)
+		o := fn.PoolOptions{Kernel: []int{2}, Stride: []int{1}, Pad: []int{1, 0}}
+		f.want(fn.AvgPool(x, o), []int{1, 1, 3}, 2, 3, 5)
+		o.IncludePad = true
+		f.want(fn.AvgPool(x, o), []int{1, 1, 3}, 1, 3, 5)
+	}},
+	{119, "averages that hang over", func(f *faultRun) {
+		o := fn.PoolOptions{Kernel: []int{2}, Stride: []int{3}, Ceil: true}
+		for _, o.IncludePad = range []bool{false, true} {
+			f.want(fn.AvgPool(f.arange(1, 1, 7, 7), o), []int{1, 1, 3, 3}, 4, 7, 9.5, 25, 28, 30.5, 42.5, 45.5, 48)
+		}
+	}},
+	{120, "coordinates of interpolation", func(f *faultRun) {
+		x := mk(f, []float32{1, 2}, 1, 1, 2)
+		f.near(fn.Linear(x, fn.HalfPixel, 4), 1e-6, []int{1, 1, 4}, 1, 1.25, 1.75, 2)
+		f.near(fn.Linear(x, fn.AlignCorners, 4), 1e-6, []int{1, 1, 4}, 1, 4./3, 5./3, 2)
+		f.want(fn.Linear(x, fn.HalfPixel, 1), []int{1, 1, 1}, 1.5)
+		f.want(fn.Linear(x, fn.AlignCorners, 1), []int{1, 1, 1}, 1)
 	}},
 	{124, "slices with negative steps", func(f *faultRun) {
 		x := f.arange(5)
