@@ -25,7 +25,7 @@ type commands struct {
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
-const description = `Tensors for Go that fuse themselves.
+const description = `Tensors for Go, built to fuse.
 
 Run "sinter train" first: it needs nothing but this program.`
 
