@@ -54,7 +54,12 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	}
 	for _, t := range in {
 		if t != nil && t.err != nil {
-			return fail(t.err) // the first error is passed on as it is
+			if t.err.Op != "" {
+				return fail(t.err) // the first error is passed on as it is
+			}
+			e := *t.err // a constant that does not fit: of this operation
+			e.Op, e.Operands = r.Name, typesOf(in)
+			return fail(&e)
 		}
 		if err := t.failure(); err != nil {
 			return raise(err)
@@ -129,7 +134,7 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 func typesOf(in []*Tensor) []ir.Type {
 	out := make([]ir.Type, 0, len(in))
 	for _, t := range in {
-		if t != nil {
+		if t != nil && t.typ.DType.Valid() {
 			out = append(out, t.typ)
 		}
 	}
