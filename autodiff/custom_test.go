@@ -77,16 +77,21 @@ func TestCheckpointGradient(t *testing.T) {
 // Until it is differentiated, a checkpointed function holds its results only.
 func TestCheckpointMemory(t *testing.T) {
 	ctx := context.Background()
-	b, _ := backend.As[backend.Memory](sinter.DefaultDevice().Backend())
+	d, err := sinter.NewRuntime().Device("cpu") // its own, so that nobody else's tensors come or go
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	b, _ := backend.As[backend.Memory](d.Backend())
 	live := func() int {
-		sinter.DefaultDevice().Stream().Flush()
+		d.Stream().Flush()
 		u, err := b.MemoryUsage(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return u.Tensors
 	}
-	x, w := operands()
+	x, w := sinter.On(d).Ones(sinter.F64, 3, 4), sinter.On(d).Ones(sinter.F64, 4, 4)
 	s := sinter.NewScope("step")
 	defer s.End()
 	a, c := s.In(x).Track(), s.In(w).Track()
