@@ -46,7 +46,11 @@ func (p *pressure) relieve(s *Stream) {
 		return
 	}
 	start := time.Now()
-	collect()
+	patience := 20 * time.Millisecond
+	if tight { // failing would be worse than waiting
+		patience = time.Second
+	}
+	collect(patience)
 	p.last, p.cost = time.Now(), time.Since(start)
 	p.limit.Store(p.threshold(s, p.live.Load()))
 	s.Flush() // the device frees what the collector found
@@ -61,16 +65,17 @@ func (p *pressure) threshold(s *Stream, live int64) int64 {
 	return at
 }
 
-// collect runs a collection and gives its cleanups a moment: they are queued in
-// no particular order, so one of our own tells roughly when they ran.
-func collect() {
+// collect runs a collection and waits for its cleanups, no longer than patience:
+// they are queued in no particular order, so one of our own tells roughly when
+// they ran.
+func collect(patience time.Duration) {
 	done := make(chan struct{})
 	func() {
 		mark := new([16]byte)
 		runtime.AddCleanup(mark, func(c chan struct{}) { close(c) }, done)
 	}()
 	runtime.GC()
-	timer := time.NewTimer(20 * time.Millisecond)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-done:
