@@ -186,7 +186,7 @@ func (b build) over(v Value, ws []sliding, fill float64) Value {
 		v = b.border(v, 2+i, w.lo, w.hi, fill)
 	}
 	for i, w := range ws {
-		v = b.do("windows", []Value{v}, "axis", 2+i, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+		v = b.do("unfold", []Value{v}, "axis", 2+i, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
 	}
 	return v
 }

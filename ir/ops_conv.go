@@ -8,23 +8,6 @@ func init() {
 	two := []Operand{{"x", Numbers, Moderate}, {"w", Numbers, Moderate}}
 	tol := Tolerance{F32: 64, F64: 64}
 	register(
-		&Row{Name: "windows", Number: 400, Version: 1, Access: View,
-			Doc: "y has the windows of size elements, dilation apart, that begin at every step-th element of axis; " +
-				"they replace the axis, their elements are a new last axis.",
-			Operands: oneOperand(AnyType, AnyValue),
-			Attrs: []AttrSpec{{Name: "axis", Kind: AttrInt}, {Name: "size", Kind: AttrInt}, {Name: "step", Kind: AttrInt, Default: 1},
-				{Name: "dilation", Kind: AttrInt, Default: 1}},
-			Infer: inferWindows,
-			View: func(r *Row, in Type, l Layout, a Attrs, out Type) (Layout, bool) {
-				ax, w, _ := windowOf(in, a)
-				st := append(append([]int64(nil), l.Strides...), l.Strides[ax]*int64(w.dilation))
-				st[ax] *= int64(w.stride)
-				return Layout{l.Offset, st}, true
-			},
-			GradFunc: gradWindows,
-			Samples: []Sample{{Shapes: []Shape{{7, 2}}, Attrs: A("axis", 0, "size", 3, "step", 2)},
-				{Shapes: []Shape{{2, 9}}, Attrs: A("axis", -1, "size", 3, "step", 1, "dilation", 2)},
-				{Shapes: []Shape{{2, 7, 2}}, Attrs: A("axis", 1, "size", 2, "step", 2)}}},
 		&Row{Name: "conv", Number: 401, Version: 1, Access: Contraction,
 			Doc: "y[n, o, p...] = the sum over k..., c of x[n, c, p·stride + k·dilation - pad] · w[o, c, k...], in the order (k..., c), " +
 				"padding taking part as zeros; x has shape [n, channels, 1 to 3 axes], w [out, channels/groups, kernel]; pads are those before the axes, then those after.",
@@ -45,52 +28,6 @@ func init() {
 			Infer: inferConvWeight, Tol: tol, GradFunc: gradConvWeight, Decompose: decomposeConvWeight,
 			Samples: []Sample{{Shapes: []Shape{{2, 2, 5}, {2, 3, 3}}, Attrs: A("strides", []int{2}, "pads", []int{1, 0}, "kernel", []int{2})}}},
 	)
-}
-
-func windowOf(in Type, a Attrs) (int, sliding, error) {
-	ax, err := Axis(extent(a[0].Int), len(in.Shape))
-	w := sliding{kernel: extent(a[1].Int), stride: extent(a[2].Int), dilation: extent(a[3].Int)}
-	if err == nil && (w.kernel < 1 || w.stride < 1 || w.dilation < 1 || max(w.kernel, w.stride, w.dilation) > 1<<30 || w.dilation > 1<<30/w.kernel) {
-		err = Errorf(ErrArgument, "size %d, step %d and dilation %d are at least 1 and below 2^30 together", w.kernel, w.stride, w.dilation)
-	}
-	return ax, w, err
-}
-
-func inferWindows(r *Row, in []Type, a Attrs) ([]Type, error) {
-	ax, w, err := windowOf(in[0], a)
-	if err != nil {
-		return nil, err
-	}
-	shape := append(in[0].Shape.Clone(), w.kernel)
-	if shape[ax], err = w.count(in[0].Shape[ax]); err != nil {
-		return nil, err
-	}
-	return []Type{{in[0].DType, shape}}, nil
-}
-
-// gradWindows adds the windows where they came from, in ascending order of
-// windows, then of elements. Windows that neither overlap nor leave gaps are
-// only rearranged.
-func gradWindows(g *GradContext) []Value {
-	b := build{g}
-	in := g.Type(g.In[0])
-	ax, w, _ := windowOf(in, g.Attrs)
-	n, rank := g.Type(g.Out[0]).Shape[ax], len(in.Shape)
-	axes := make([]int, 0, rank+1)
-	for i := range in.Shape {
-		if axes = append(axes, i); i == ax {
-			axes = append(axes, rank)
-		}
-	}
-	flat := in.Shape.Clone()
-	flat[ax] = n * w.kernel
-	d := b.reshape(b.permute(g.DOut[0], axes...), flat...)
-	if w.dilation == 1 && w.stride == w.kernel || n == 1 && w.dilation == 1 {
-		return []Value{b.border(d, ax, 0, in.Shape[ax]-flat[ax], 0)}
-	}
-	at := b.add(b.mul(b.iota(n, 0, 2, I64), b.Scalar(float64(w.stride), I64)), b.mul(b.iota(w.kernel, 1, 2, I64), b.Scalar(float64(w.dilation), I64)))
-	zeros := b.full(0, in.DType, in.Shape...)
-	return []Value{b.do("scatter_add", []Value{zeros, b.reshape(at, n*w.kernel), d}, "axis", ax)}
 }
 
 // convolution is one call of a row of this file, named after conv: x is conv's

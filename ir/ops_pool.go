@@ -213,7 +213,7 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 			continue
 		}
 		ones := b.border(b.full(1, x.DType.Compute(), x.Shape[2+i]), 0, w.lo, p.end[i], include)
-		ones = b.do("windows", []Value{b.border(ones, 0, 0, over, 0)}, "axis", 0, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+		ones = b.do("unfold", []Value{b.border(ones, 0, 0, over, 0)}, "axis", 0, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
 		shape := make([]int, len(p.out))
 		for j := range shape {
 			shape[j] = 1
@@ -238,7 +238,7 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 // windowsFirst pads an axis with zeros and lays windows over it, whose elements
 // become axis 2.
 func (b build) windowsFirst(v Value, axis int, w sliding) Value {
-	v = b.do("windows", []Value{b.border(v, axis, w.lo, w.hi, 0)}, "axis", axis, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+	v = b.do("unfold", []Value{b.border(v, axis, w.lo, w.hi, 0)}, "axis", axis, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
 	n := len(b.shape(v))
 	axes := []int{0, 1, n - 1}
 	for i := 2; i < n-1; i++ {
@@ -283,7 +283,7 @@ func (b build) adaptive(x Value, sizes []int64, how string) Value {
 	for i, m := range sizes {
 		ax, n, m := 2+i, b.shape(x)[2+i], int(m)
 		if n%m == 0 { // all ranges have one length
-			x = b.do("windows", []Value{x}, "axis", ax, "size", n/m, "step", n/m)
+			x = b.do("unfold", []Value{x}, "axis", ax, "size", n/m, "step", n/m)
 			x = b.do(how, []Value{x}, "axes", []int{-1})
 			continue
 		}
