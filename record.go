@@ -122,6 +122,7 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	}
 	if scope != nil {
 		if err := scope.own(out); err != nil {
+			s.dev.backend.Free(borrowed...)
 			return raise(err)
 		}
 	}

@@ -10,7 +10,6 @@ type compiled struct {
 	k      *kernel.Kernel
 	exe    kernel.Executable
 	params []lower.ParamRef
-	native bool
 	used   int64 // clock of the last use, for eviction
 }
 
@@ -19,16 +18,16 @@ const maxCompiled = 4096
 
 // compile makes an executable: generated code where the generator takes the
 // kernel, the interpreter where it refuses.
-func (d *Device) compile(k *kernel.Kernel) (kernel.Executable, bool, error) {
+func (d *Device) compile(k *kernel.Kernel) (kernel.Executable, error) {
 	if exe, err := generate(d.opt.Generator, k); err == nil {
 		d.counters.Compiled++
-		return exe, true, nil
+		return exe, nil
 	}
 	exe, err := kernel.NewInterpreter(k)
 	if err == nil {
 		d.counters.Interpreted++
 	}
-	return exe, false, err
+	return exe, err
 }
 
 // kernelFor returns the compiled kernel that serves a block.
@@ -45,31 +44,24 @@ func (d *Device) kernelFor(b *lower.Block) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, native, err := d.compile(k)
+	exe, err := d.compile(k)
 	if err != nil {
 		return nil, err
 	}
 	if len(d.kernels) >= maxCompiled {
 		d.evict()
 	}
-	c := &compiled{k, exe, params, native, d.clock}
+	c := &compiled{k, exe, params, d.clock}
 	d.kernels[key] = c
 	return c, nil
 }
 
-// evict drops the less recently used half of the kernels.
+// evict drops the less recently used half of the kernels. Code goes with its
+// executable: the collector unmaps what nothing can run any more.
 func (d *Device) evict() {
 	for key, c := range d.kernels {
 		if c.used < d.clock-maxCompiled/2 {
-			release(c.exe)
 			delete(d.kernels, key)
 		}
-	}
-}
-
-// release returns the code of an executable that has any.
-func release(exe kernel.Executable) {
-	if r, ok := exe.(interface{ Release() }); ok {
-		r.Release()
 	}
 }

@@ -204,9 +204,6 @@ func (d *Device) Close() error {
 	d.closeOnce.Do(func() {
 		d.q.close()
 		d.workers.close()
-		for _, c := range d.kernels {
-			release(c.exe)
-		}
 		d.closing.Lock()
 		defer d.closing.Unlock()
 		for id := range d.store { // adopted memory goes back to its owners

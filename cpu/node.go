@@ -195,7 +195,7 @@ func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
 
 // Release returns the code once queued launches of it are done.
 func (c *compiledKernel) Release() {
-	_ = c.d.q.add(task{run: func() { release(c.exe) }})
+	_ = c.d.q.add(task{run: func() { c.exe = nil }})
 }
 
 // Compile makes a kernel ready to launch.
@@ -206,7 +206,7 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	var c *compiledKernel
 	var failed error
 	err := d.do(context.Background(), func() {
-		exe, _, err := d.compile(k)
+		exe, err := d.compile(k)
 		if err != nil {
 			failed = err
 			return
@@ -252,6 +252,10 @@ func (d *Device) clientLaunch(l *backend.Launch) {
 			e = describe(e, &l.Nodes[len(l.Nodes)-1])
 		}
 		d.fail(outs, e)
+	}
+	if c.exe == nil { // Release was queued before
+		raise(ir.Errorf(ir.ErrClosed, "the kernel was released"))
+		return
 	}
 	runTask(&task{fail: raise, run: func() {
 		run := &kernel.Launch{Extents: l.Extents, Params: l.Params, Args: make([]kernel.Operand, len(l.Args))}
