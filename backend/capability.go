@@ -15,36 +15,59 @@ import (
 // Compiler is a backend that runs kernels given in the kernel IR. Fused kernels
 // reach a device only through it.
 type Compiler interface {
-	// Compile makes a kernel ready to launch. Equal kernels may share code. A
-	// kernel that the generator refuses runs on the interpreter.
+	// Compile makes a kernel ready to launch, on the goroutine of the caller and
+	// without waiting for the queue. Equal kernels may share code. A kernel that
+	// the generator refuses runs on the interpreter.
 	Compile(k *kernel.Kernel) (Compiled, error)
 
 	// Launch appends launches to the queue, in order with Submit.
 	Launch(ctx context.Context, launches []Launch) error
 }
 
-// Compiled is a kernel that a Compiler made ready. Release returns its code.
+// Compiled is a kernel that a Compiler made ready. Release returns its code once
+// queued launches of it are done.
 type Compiled interface {
 	Kernel() *kernel.Kernel
+	// Generated reports whether the kernel became code of the device; false
+	// means that it is interpreted.
+	Generated() bool
 	Release()
 }
 
-// Launch is one run of a compiled kernel over tensors of the device. An output
-// whose id is not known yet is allocated, contiguous, with the type given.
+// Launch is one function: pieces that write disjoint parts of its results, in any
+// order or at once. A result whose id is not known yet is allocated, row-major,
+// with the type given.
+//
+// If a piece notes a fault that depends on data, the device runs Nodes one by one
+// instead, so that each result, or its error, is what it would be unfused. If an
+// operand carries an error, results get it unless Nodes tell that they do not
+// depend on it.
 type Launch struct {
-	Kernel  Compiled
-	Nodes   []ir.Node // what the kernel computes, for errors and explanations
-	Extents []int64
-	Args    []LaunchArg
-	Params  []uint64
+	Pieces   []Piece
+	Nodes    []ir.Node // what the launch computes, in a legal order, intermediates included
+	Consumes []ir.ID   // freed once the launch has run: this was their last use
 }
 
-// LaunchArg binds a kernel argument to a tensor.
+// Piece is one compiled kernel over its iteration space. See [kernel.Launch].
+type Piece struct {
+	Kernel      Compiled
+	Extents     []int64
+	Start, Full []int64 // of a part of a larger space; nil for a whole one
+	Args        []LaunchArg
+	Params      []uint64
+}
+
+// LaunchArg binds a kernel argument to a tensor of the device, which lies
+// row-major: Offset and Strides count elements from its first one.
 type LaunchArg struct {
 	Tensor                     ir.Tensor
 	Offset                     int64
 	Strides                    []int64
 	GatherStride, GatherExtent int64
+	// Over, of a result: a tensor in Consumes whose memory the result may take if
+	// nobody else owns it. The planner promises that the kernel reads each element
+	// before it writes the one that takes its place. 0 for none.
+	Over ir.ID
 }
 
 // Profiler is a backend that measures windows of its queue. A nil window from

@@ -127,12 +127,13 @@ func lowered(text string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, params, err := b.Build()
+	piece := b.Pieces[0]
+	k, params, err := piece.Build()
 	if err != nil {
 		return nil, err
 	}
-	r := &program{k: k, launch: &kernel.Launch{Extents: b.Extents, Params: b.Bind(params)}}
-	for _, a := range b.Args {
+	r := &program{k: k, launch: &kernel.Launch{Extents: piece.Extents, Params: piece.Bind(params)}}
+	for _, a := range piece.Args {
 		n := types[a.Tensor].Shape.Size()
 		m := memory(max(n, 1))
 		r.keep = append(r.keep, m)

@@ -17,21 +17,21 @@ type compiled struct {
 const maxCompiled = 4096
 
 // compile makes an executable: generated code where the generator takes the
-// kernel, the interpreter where it refuses.
-func (d *Device) compile(k *kernel.Kernel) (kernel.Executable, error) {
+// kernel, the interpreter where it refuses. generated says which.
+func (d *Device) compile(k *kernel.Kernel) (exe kernel.Executable, generated bool, err error) {
 	if exe, err := generate(d.opt.Generator, k); err == nil {
 		d.counters.Compiled++
-		return exe, nil
+		return exe, true, nil
 	}
-	exe, err := kernel.NewInterpreter(k)
+	exe, err = kernel.NewInterpreter(k)
 	if err == nil {
 		d.counters.Interpreted++
 	}
-	return exe, err
+	return exe, false, err
 }
 
-// kernelFor returns the compiled kernel that serves a block.
-func (d *Device) kernelFor(b *lower.Block) (*compiled, error) {
+// kernelFor returns the compiled kernel that serves a piece.
+func (d *Device) kernelFor(b *lower.Piece) (*compiled, error) {
 	key := b.Key()
 	d.clock++
 	if c := d.kernels[key]; c != nil {
@@ -44,7 +44,7 @@ func (d *Device) kernelFor(b *lower.Block) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := d.compile(k)
+	exe, _, err := d.compile(k)
 	if err != nil {
 		return nil, err
 	}

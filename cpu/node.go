@@ -189,9 +189,14 @@ type compiledKernel struct {
 	d   *Device
 	k   *kernel.Kernel
 	exe kernel.Executable
+
+	generated bool
 }
 
 func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
+
+// Generated reports whether the kernel became machine code.
+func (c *compiledKernel) Generated() bool { return c.generated }
 
 // Release returns the code once queued launches of it are done.
 func (c *compiledKernel) Release() {
@@ -206,12 +211,12 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	var c *compiledKernel
 	var failed error
 	err := d.do(context.Background(), func() {
-		exe, err := d.compile(k)
+		exe, generated, err := d.compile(k)
 		if err != nil {
 			failed = err
 			return
 		}
-		c = &compiledKernel{d, k, exe}
+		c = &compiledKernel{d, k, exe, generated}
 	})
 	if err == nil {
 		err = failed
@@ -225,25 +230,32 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 // Launch appends launches to the queue.
 func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
 	for i := range launches {
-		if c, ok := launches[i].Kernel.(*compiledKernel); !ok || c.d != d {
-			return ir.Errorf(ir.ErrDevice, "launch %d: the kernel was compiled by another device", i)
+		for j := range launches[i].Pieces {
+			if c, ok := launches[i].Pieces[j].Kernel.(*compiledKernel); !ok || c.d != d {
+				return ir.Errorf(ir.ErrDevice, "launch %d: the kernel of piece %d was compiled by another device", i, j)
+			}
 		}
 	}
 	return d.q.push(ctx, task{ops: len(launches), run: func() {
 		d.clockNodes(func() {
 			for i := range launches {
 				d.clientLaunch(&launches[i])
+				for _, id := range launches[i].Consumes {
+					d.drop(id)
+				}
 			}
 		})
 	}})
 }
 
 func (d *Device) clientLaunch(l *backend.Launch) {
-	c := l.Kernel.(*compiledKernel)
 	var outs []ir.Tensor
-	for i, a := range l.Args {
-		if c.k.Args[i].Dir == kernel.Out {
-			outs = append(outs, a.Tensor)
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		for j, a := range p.Args {
+			if p.Kernel.Kernel().Args[j].Dir == kernel.Out {
+				outs = append(outs, a.Tensor)
+			}
 		}
 	}
 	raise := func(err error) {
@@ -253,34 +265,46 @@ func (d *Device) clientLaunch(l *backend.Launch) {
 		}
 		d.fail(outs, e)
 	}
-	if c.exe == nil { // Release was queued before
-		raise(ir.Errorf(ir.ErrClosed, "the kernel was released"))
-		return
-	}
 	runTask(&task{fail: raise, run: func() {
-		run := &kernel.Launch{Extents: l.Extents, Params: l.Params, Args: make([]kernel.Operand, len(l.Args))}
-		for i, a := range l.Args {
-			e := d.store[a.Tensor.ID]
-			switch {
-			case e != nil && e.err != nil:
-				d.mark(outs, e.err)
+		for i := range l.Pieces {
+			if !d.clientPiece(&l.Pieces[i], l.Nodes, outs, raise) {
 				return
-			case e == nil && c.k.Args[i].Dir == kernel.In:
-				raise(unknown(a.Tensor.ID))
-				return
-			case e == nil:
-				fresh, err := d.newEntry(a.Tensor.Type)
-				if err != nil {
-					raise(err)
-					return
-				}
-				d.setEntry(a.Tensor.ID, fresh)
-				e = fresh
 			}
-			run.Args[i] = operand(e.buf, a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
-		}
-		if err := d.launch(c.exe, c.k, run, l.Nodes); err != nil {
-			raise(err)
 		}
 	}})
+}
+
+// clientPiece runs one piece of a launch and reports whether to go on.
+func (d *Device) clientPiece(p *backend.Piece, nodes []ir.Node, outs []ir.Tensor, raise func(error)) bool {
+	c := p.Kernel.(*compiledKernel)
+	if c.exe == nil { // Release was queued before
+		raise(ir.Errorf(ir.ErrClosed, "the kernel was released"))
+		return false
+	}
+	run := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params, Args: make([]kernel.Operand, len(p.Args))}
+	for i, a := range p.Args {
+		e := d.store[a.Tensor.ID]
+		switch {
+		case e != nil && e.err != nil:
+			d.mark(outs, e.err)
+			return false
+		case e == nil && c.k.Args[i].Dir == kernel.In:
+			raise(unknown(a.Tensor.ID))
+			return false
+		case e == nil:
+			fresh, err := d.newEntry(a.Tensor.Type)
+			if err != nil {
+				raise(err)
+				return false
+			}
+			d.setEntry(a.Tensor.ID, fresh)
+			e = fresh
+		}
+		run.Args[i] = operand(e.buf, a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+	}
+	if err := d.launch(c.exe, c.k, run, nodes); err != nil {
+		raise(err)
+		return false
+	}
+	return true
 }

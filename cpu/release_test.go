@@ -36,7 +36,7 @@ func TestReleasedKernel(t *testing.T) {
 		arg := func(id ir.ID) backend.LaunchArg {
 			return backend.LaunchArg{Tensor: ir.Tensor{ID: id, Type: typ}, Strides: []int64{1}}
 		}
-		if err := d.Launch(ctx, []backend.Launch{{Kernel: k, Extents: []int64{3}, Args: []backend.LaunchArg{arg(1), arg(out)}}}); err != nil {
+		if err := d.Launch(ctx, []backend.Launch{{Pieces: []backend.Piece{{Kernel: k, Extents: []int64{3}, Args: []backend.LaunchArg{arg(1), arg(out)}}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

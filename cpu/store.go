@@ -184,15 +184,20 @@ func (d *Device) copyInto(id ir.ID, e *entry, buf *buffer, l ir.Layout) error {
 
 // runBlock runs a lowered block over buffers.
 func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
-	c, err := d.kernelFor(b)
-	if err != nil {
-		return err
+	for _, p := range b.Pieces {
+		c, err := d.kernelFor(p)
+		if err != nil {
+			return err
+		}
+		l := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(c.params), Args: make([]kernel.Operand, len(p.Args))}
+		for i, a := range p.Args {
+			l.Args[i] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+		}
+		if err := d.launch(c.exe, c.k, l, b.Nodes); err != nil {
+			return err
+		}
 	}
-	l := &kernel.Launch{Extents: b.Extents, Params: b.Bind(c.params), Args: make([]kernel.Operand, len(b.Args))}
-	for i, a := range b.Args {
-		l.Args[i] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
-	}
-	return d.launch(c.exe, c.k, l, b.Nodes)
+	return nil
 }
 
 func operand(buf *buffer, offset int64, strides []int64, gatherStride, gatherExtent int64) kernel.Operand {

@@ -16,13 +16,21 @@ type Arg struct {
 	GatherStride, GatherExtent int64
 }
 
-// Block is a kernel to be: nodes over one iteration space, with all their
-// operands and results laid out. Its key says which compiled kernel serves it.
+// Block is a function to be: nodes, and the pieces that compute the stored
+// results together.
 type Block struct {
-	Nodes   []ir.Node
-	Extents []int64
-	Args    []Arg // in the order of the kernel's arguments
+	Nodes  []ir.Node
+	Pieces []*Piece
+}
 
+// Piece is a kernel to be: the nodes of a block over one iteration space, with all
+// their operands and results laid out. Its key says which compiled kernel serves it.
+type Piece struct {
+	Extents     []int64
+	Start, Full []int64 // of a part of a larger space; nil for a whole one
+	Args        []Arg   // in the order of the kernel's arguments
+
+	nodes  []ir.Node
 	space  space
 	spaces []space // per node, over the same axes
 	inArgs [][]int // per node and operand: argument number, or -1 for a value of the block
@@ -45,7 +53,7 @@ type Layouts func(ir.ID) ir.Layout
 // a body. A longer one must consist of elementwise nodes whose results have one
 // shape; stored tells which results are written (nil: all of them).
 func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, error) {
-	b := &Block{Nodes: nodes}
+	b := &Piece{nodes: nodes}
 	inside := map[ir.ID]bool{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -94,14 +102,14 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 		b.Args[i].Offset, b.Args[i].Strides = a.offset, a.strides
 		b.Args[i].GatherStride, b.Args[i].GatherExtent = a.gatherStride, a.gatherExtent
 	}
-	return b, nil
+	return &Block{Nodes: nodes, Pieces: []*Piece{b}}, nil
 }
 
 // collectArgs numbers the arguments: distinct outside operands first, in order of
 // use, then the stored results. Equal operands with equal walks share a number.
-func (b *Block) collectArgs(inside map[ir.ID]bool, stored func(ir.ID) bool) {
-	for i := range b.Nodes {
-		n := &b.Nodes[i]
+func (b *Piece) collectArgs(inside map[ir.ID]bool, stored func(ir.ID) bool) {
+	for i := range b.nodes {
+		n := &b.nodes[i]
 		numbers := make([]int, len(n.In))
 		for j, t := range n.In {
 			numbers[j] = -1
@@ -122,9 +130,9 @@ func (b *Block) collectArgs(inside map[ir.ID]bool, stored func(ir.ID) bool) {
 		}
 		b.inArgs = append(b.inArgs, numbers)
 	}
-	for i := range b.Nodes {
-		numbers := make([]int, len(b.Nodes[i].Out))
-		for j, t := range b.Nodes[i].Out {
+	for i := range b.nodes {
+		numbers := make([]int, len(b.nodes[i].Out))
+		for j, t := range b.nodes[i].Out {
 			numbers[j] = -1
 			if stored == nil || stored(t.ID) {
 				numbers[j] = len(b.Args)
@@ -150,7 +158,7 @@ func equalAccess(a, b *access) bool {
 
 // dropReduced removes the reduced axes of a reduction of nothing: what is left
 // fills the results with what the body makes of the identities.
-func (b *Block) dropReduced() {
+func (b *Piece) dropReduced() {
 	s := &b.space
 	for i := len(s.kinds) - 1; i >= 0; i-- {
 		if s.kinds[i] == kernel.Reduced {
@@ -164,13 +172,13 @@ func (b *Block) dropReduced() {
 	}
 }
 
-// Key identifies the kernel that serves the block: rows, dtypes, attributes that
+// Key identifies the kernel that serves the piece: rows, dtypes, attributes that
 // are not bindings, axes, access classes and tree. Sizes are not in it.
-func (b *Block) Key() string {
+func (b *Piece) Key() string {
 	buf := make([]byte, 0, 128)
 	local := map[ir.ID]int{} // results in order
-	for i := range b.Nodes {
-		n := &b.Nodes[i]
+	for i := range b.nodes {
+		n := &b.nodes[i]
 		buf = append(buf, n.Row.Name...)
 		buf = append(buf, 0, n.Row.Version, byte(len(n.In)))
 		for j, t := range n.In {
@@ -209,24 +217,24 @@ func classesOf(strides []int64) []kernel.Access {
 	return a.classes()
 }
 
-// Build makes the kernel of the block and says what its parameters are.
-func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
-	name := b.Nodes[0].Row.Name
-	for i := 1; i < len(b.Nodes); i++ {
-		name += "_" + b.Nodes[i].Row.Name
+// Build makes the kernel of the piece and says what its parameters are.
+func (b *Piece) Build() (*kernel.Kernel, []ParamRef, error) {
+	name := b.nodes[0].Row.Name
+	for i := 1; i < len(b.nodes); i++ {
+		name += "_" + b.nodes[i].Row.Name
 	}
 	kb := kernel.NewBuilder(name, append([]kernel.AxisKind(nil), b.space.kinds...))
 	accesses := append(append([]access(nil), b.space.in...), b.space.out...)
 	argType := make([]ir.DType, len(b.Args))
-	for i := range b.Nodes {
+	for i := range b.nodes {
 		for j, k := range b.inArgs[i] {
 			if k >= 0 {
-				argType[k] = b.Nodes[i].In[j].DType
+				argType[k] = b.nodes[i].In[j].DType
 			}
 		}
 		for j, k := range b.stored[i] {
 			if k >= 0 {
-				argType[k] = b.Nodes[i].Out[j].DType
+				argType[k] = b.nodes[i].Out[j].DType
 			}
 		}
 	}
@@ -239,13 +247,13 @@ func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
 	}
 	values := map[ir.ID]kernel.Ref{}
 	var params []ParamRef
-	for i := range b.Nodes {
+	for i := range b.nodes {
 		results, err := b.expand(kb, i, values, &params)
 		if err != nil {
-			return nil, nil, &ir.Error{Kind: ir.ErrInternal, Op: b.Nodes[i].Row.Name, Operands: b.Nodes[i].InTypes(), Cause: err}
+			return nil, nil, &ir.Error{Kind: ir.ErrInternal, Op: b.nodes[i].Row.Name, Operands: b.nodes[i].InTypes(), Cause: err}
 		}
 		for j, v := range results {
-			values[b.Nodes[i].Out[j].ID] = v
+			values[b.nodes[i].Out[j].ID] = v
 			if k := b.stored[i][j]; k >= 0 {
 				kb.Store(k, v)
 			}
@@ -258,8 +266,8 @@ func (b *Block) Build() (*kernel.Kernel, []ParamRef, error) {
 }
 
 // expand emits the body of node i and returns its results, rounded to their dtypes.
-func (b *Block) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, params *[]ParamRef) ([]kernel.Ref, error) {
-	n := &b.Nodes[i]
+func (b *Piece) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, params *[]ParamRef) ([]kernel.Ref, error) {
+	n := &b.nodes[i]
 	t := n.Row.ComputeType(n.InTypes(), n.OutTypes())
 	program := n.Row.Program(t)
 	if program == nil {
@@ -330,7 +338,7 @@ func (b *Block) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, p
 }
 
 // Bind returns the bits of the launch parameters.
-func (b *Block) Bind(params []ParamRef) []uint64 {
+func (b *Piece) Bind(params []ParamRef) []uint64 {
 	if len(params) == 0 {
 		return nil
 	}
@@ -344,7 +352,7 @@ func (b *Block) Bind(params []ParamRef) []uint64 {
 			}
 			continue
 		}
-		a := b.Nodes[p.Node].Attrs[p.Attr]
+		a := b.nodes[p.Node].Attrs[p.Attr]
 		switch a.Kind {
 		case ir.AttrInt:
 			out[i] = uint64(a.Int)

@@ -36,7 +36,7 @@ func TestUnitExtents(t *testing.T) {
 				return ir.Layout{Strides: out[0].Shape.Strides()}
 			}, nil)
 			if err == nil {
-				_, _, err = b.Build()
+				_, _, err = b.Pieces[0].Build()
 			}
 			if err != nil && ir.Lookup("exp") != nil {
 				t.Errorf("%s(%v): %v", r.Name, in, err)

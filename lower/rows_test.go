@@ -62,7 +62,7 @@ func TestRowPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s %v: %v", c.row, c.shapes, err)
 			}
-			k, _, err := b.Build()
+			k, _, err := b.Pieces[0].Build()
 			if err != nil {
 				t.Fatalf("%s %v: %v", c.row, c.shapes, err)
 			}

@@ -46,8 +46,11 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	}
 	defer c.leave()
 	for i := range launches {
-		if k, ok := launches[i].Kernel.(*compiled); !ok || k.c != c {
-			return &ir.Error{Kind: ir.ErrDevice, Device: c.info.ID, Msg: fmt.Sprintf("launch %d: the kernel was compiled by another device", i)}
+		for j := range launches[i].Pieces {
+			if k, ok := launches[i].Pieces[j].Kernel.(*compiled); !ok || k.c != c {
+				return &ir.Error{Kind: ir.ErrDevice, Device: c.info.ID,
+					Msg: fmt.Sprintf("launch %d: the kernel of piece %d was compiled by another device", i, j)}
+			}
 		}
 	}
 	if err := c.admit(ctx, nil, 0, 0); err != nil {
@@ -65,7 +68,12 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	pending := s.load(c.home, 0).out
 	c.r.unlock()
 	c.mu.Unlock()
+	var consumed []ir.ID
+	for i := range launches {
+		consumed = append(consumed, launches[i].Consumes...)
+	}
 	if len(direct) == 0 && len(launches) > 0 {
+		c.Free(consumed...)
 		return nil
 	}
 	err := c.home.launch(ctx, direct)
@@ -87,39 +95,79 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	}
 	c.r.unlock()
 	c.mu.Unlock()
+	if err == nil {
+		c.Free(consumed...) // parked launches hold what they use
+	}
 	return err
+}
+
+// use is a tensor of a launch: an operand, a result, or both.
+type use struct {
+	t   ir.Tensor
+	out bool
+}
+
+// uses returns the distinct tensors that the pieces of a launch read and write.
+func uses(l *backend.Launch) []use {
+	var all []use
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		args := p.Kernel.Kernel().Args
+		for j, a := range p.Args {
+			out := j < len(args) && args[j].Dir == kernel.Out
+			if k := slices.IndexFunc(all, func(u use) bool { return u.t.ID == a.Tensor.ID }); k >= 0 {
+				all[k].out = all[k].out || out
+				continue
+			}
+			all = append(all, use{a.Tensor, out})
+		}
+	}
+	return all
+}
+
+// rename returns the launch with the member's kernels and ids. The client frees
+// what it consumes.
+func rename(l *backend.Launch, ids map[ir.ID]ir.ID) backend.Launch {
+	out := backend.Launch{Pieces: slices.Clone(l.Pieces), Nodes: l.Nodes}
+	for i := range out.Pieces {
+		p := &out.Pieces[i]
+		p.Kernel, p.Args = p.Kernel.(*compiled).Compiled, slices.Clone(p.Args)
+		for j := range p.Args {
+			p.Args[j].Tensor.ID, p.Args[j].Over = ids[p.Args[j].Tensor.ID], 0
+		}
+	}
+	return out
 }
 
 // launch translates a launch. ok is false if it was parked, or its results are
 // errors; made are the tensors that it makes known. Both locks are held.
 func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.Tensor, ok bool) {
 	c, r := s.c, s.c.r
-	k := l.Kernel.(*compiled)
-	args := append([]backend.LaunchArg(nil), l.Args...)
-	isOut := func(i int) bool { return i < len(k.Kernel().Args) && k.Kernel().Args[i].Dir == kernel.Out }
 	node := ir.Node{}
 	if len(l.Nodes) > 0 {
 		node = l.Nodes[len(l.Nodes)-1]
 	}
-	var fresh, over []int
+	ids := map[ir.ID]ir.ID{}
+	var fresh, over []ir.Tensor
 	var in []*value
 	var await, before []*replica
 	var failed *ir.Error
 	busy := false
-	for i, a := range args {
-		v := s.value(a.Tensor)
-		if v == nil && isOut(i) {
-			fresh = append(fresh, i)
+	all := uses(&l)
+	for _, u := range all {
+		v := s.value(u.t)
+		if v == nil && u.out {
+			fresh = append(fresh, u.t)
 			continue
 		}
 		switch {
 		case v == nil:
-			failed = describe(c.unknown(a.Tensor.ID), &node)
+			failed = describe(c.unknown(u.t.ID), &node)
 			c.raise(failed)
 		case v.err != nil:
 			failed = v.err
-		case isOut(i) && v.names > 1:
-			failed = describe(ir.Errorf(ir.ErrArgument, "the launch overwrites tensor %d, which has another name", a.Tensor.ID), &node)
+		case u.out && v.names > 1:
+			failed = describe(ir.Errorf(ir.ErrArgument, "the launch overwrites tensor %d, which has another name", u.t.ID), &node)
 			c.raise(failed)
 		}
 		if failed != nil {
@@ -136,54 +184,45 @@ func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.T
 		default:
 			await = append(await, p)
 		}
-		args[i].Tensor.ID = p.id
+		ids[u.t.ID] = p.id
 		in = append(in, v)
-		if isOut(i) {
-			over = append(over, i)
+		if u.out {
+			over = append(over, u.t)
 			busy = busy || v.holds > 0
 		}
 	}
-	outs := make([]ir.Tensor, len(fresh))
-	for j, i := range fresh {
-		outs[j] = args[i].Tensor
-	}
 	if failed != nil {
-		for i, a := range l.Args { // what it was to overwrite goes with its last user
-			if isOut(i) {
-				c.define(a.Tensor.ID, entry{v: &value{typ: a.Tensor.Type, err: failed, names: 1}})
+		for _, u := range all { // what it was to overwrite goes with its last user
+			if u.out {
+				c.define(u.t.ID, entry{v: &value{typ: u.t.Type, err: failed, names: 1}})
 			}
 		}
 		return inner, nil, false
 	}
 	parked := len(await) > 0 || busy
 	var out []*replica
-	for j, i := range fresh {
-		args[i].Tensor.ID = c.fresh()
+	for _, t := range fresh {
+		ids[t.ID] = c.fresh()
 		if !parked {
-			c.define(outs[j].ID, entry{inner: args[i].Tensor.ID})
+			c.define(t.ID, entry{inner: ids[t.ID]})
 			continue
 		}
-		v := &value{typ: outs[j].Type, names: 1}
-		p := &replica{v: v, l: c.home, id: args[i].Tensor.ID}
+		v := &value{typ: t.Type, names: 1}
+		p := &replica{v: v, l: c.home, id: ids[t.ID]}
 		v.replicas = []*replica{p}
 		out = append(out, p)
-		c.define(outs[j].ID, entry{v: v})
+		c.define(t.ID, entry{v: v})
 	}
-	inner = l
-	inner.Kernel, inner.Args = k.Compiled, args
+	inner = rename(&l, ids)
 	if !parked {
-		return inner, outs, true
+		return inner, fresh, true
 	}
 	it := &item{l: c.home, node: node, launch: &inner}
-	for _, i := range over {
-		old, p := in[0], (*replica)(nil)
-		for _, old = range in {
-			if p = old.on(c.home.m); p.id == args[i].Tensor.ID {
-				break
-			}
-		}
-		out = append(out, c.succeed(l.Args[i].Tensor, old, p, it))
-		in = slices.DeleteFunc(in, func(v *value) bool { return v == old })
+	for _, t := range over {
+		i := slices.IndexFunc(in, func(v *value) bool { return v.on(c.home.m).id == ids[t.ID] })
+		old := in[i]
+		out = append(out, c.succeed(t, old, old.on(c.home.m), it))
+		in = slices.Delete(in, i, i+1)
 	}
 	it.in, it.out = in, out
 	r.park(c, it, append(await, before...))

@@ -138,9 +138,9 @@ func TestLaunchWaits(t *testing.T) {
 	moved := fast.from(slow.Client, y)
 	reader := fast.do("add", []ir.Tensor{moved, x}) // parked, reads x
 	launch := func(a, b, out ir.Tensor) {
-		l := backend.Launch{Kernel: k, Extents: []int64{2}}
+		l := backend.Launch{Pieces: []backend.Piece{{Kernel: k, Extents: []int64{2}}}}
 		for _, t := range []ir.Tensor{a, b, out} {
-			l.Args = append(l.Args, backend.LaunchArg{Tensor: t, Strides: []int64{1}})
+			l.Pieces[0].Args = append(l.Pieces[0].Args, backend.LaunchArg{Tensor: t, Strides: []int64{1}})
 		}
 		if err := m.Launch(context.Background(), []backend.Launch{l}); err != nil {
 			t.Fatal(err)

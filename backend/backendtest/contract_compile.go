@@ -43,9 +43,9 @@ func (s *suite) compiler(t *testing.T) {
 	x, y := c.floats(1, 2, 3), c.floats(10, 20, 30)
 	sum := c.do("add", []ir.Tensor{x, y})
 	n := c.node("add", []ir.Tensor{sum, y})
-	launch := backend.Launch{Kernel: k, Nodes: []ir.Node{n}, Extents: []int64{3}}
+	launch := backend.Launch{Nodes: []ir.Node{n}, Pieces: []backend.Piece{{Kernel: k, Extents: []int64{3}}}}
 	for _, a := range []ir.Tensor{sum, y, n.Out[0]} {
-		launch.Args = append(launch.Args, backend.LaunchArg{Tensor: a, Strides: []int64{1}})
+		launch.Pieces[0].Args = append(launch.Pieces[0].Args, backend.LaunchArg{Tensor: a, Strides: []int64{1}})
 	}
 	if err := m.Launch(context.Background(), []backend.Launch{launch}); err != nil {
 		t.Fatal(err)
@@ -75,19 +75,23 @@ func launchBlock(c *client, m backend.Compiler, nodes []ir.Node, stored func(ir.
 	if err != nil {
 		return err
 	}
-	k, params, err := b.Build()
-	if err != nil {
-		return err
-	}
-	exe, err := m.Compile(k)
-	if err != nil {
-		return err
-	}
-	defer exe.Release()
-	l := backend.Launch{Kernel: exe, Nodes: nodes, Extents: b.Extents, Params: b.Bind(params)}
-	for _, a := range b.Args {
-		l.Args = append(l.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: types[a.Tensor]}, Offset: a.Offset,
-			Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
+	l := backend.Launch{Nodes: nodes}
+	for _, p := range b.Pieces {
+		k, params, err := p.Build()
+		if err != nil {
+			return err
+		}
+		exe, err := m.Compile(k)
+		if err != nil {
+			return err
+		}
+		defer exe.Release()
+		piece := backend.Piece{Kernel: exe, Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(params)}
+		for _, a := range p.Args {
+			piece.Args = append(piece.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: types[a.Tensor]}, Offset: a.Offset,
+				Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
+		}
+		l.Pieces = append(l.Pieces, piece)
 	}
 	return m.Launch(context.Background(), []backend.Launch{l})
 }
@@ -179,13 +183,13 @@ func (s *suite) compilerFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.expectError(lost.Out[0], ir.ErrInternal)
-	if err := m.Launch(context.Background(), []backend.Launch{{}}); !errors.Is(err, ir.ErrDevice) {
+	if err := m.Launch(context.Background(), []backend.Launch{{Pieces: make([]backend.Piece, 1)}}); !errors.Is(err, ir.ErrDevice) {
 		t.Errorf("Launch without a kernel: %v, want a %v", err, ir.ErrDevice)
 	}
 	if o, ok := backend.As[backend.Compiler](s.client(t).b); ok {
 		if k, err := o.Compile(addKernel()); err != nil {
 			t.Error(err)
-		} else if err := m.Launch(context.Background(), []backend.Launch{{Kernel: k}}); !errors.Is(err, ir.ErrDevice) {
+		} else if err := m.Launch(context.Background(), []backend.Launch{{Pieces: []backend.Piece{{Kernel: k}}}}); !errors.Is(err, ir.ErrDevice) {
 			t.Errorf("Launch of another backend's kernel: %v, want a %v", err, ir.ErrDevice)
 		}
 	}

@@ -217,31 +217,42 @@ func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 		return err
 	}
 	for i := range launches {
-		if launches[i].Kernel == nil {
-			return ir.Errorf(ir.ErrDevice, "launch %d has no kernel", i)
+		for j := range launches[i].Pieces {
+			if launches[i].Pieces[j].Kernel == nil {
+				return ir.Errorf(ir.ErrDevice, "launch %d: piece %d has no kernel", i, j)
+			}
 		}
 	}
 	return c.b.do(ctx, func(ctx context.Context) error {
 		var sound []backend.Launch
 		for _, l := range launches {
-			if err := c.failure(l); err != nil {
-				for i, a := range l.Args {
-					if l.Kernel.Kernel().Args[i].Dir == kernel.Out {
+			err := c.failure(l)
+			for _, id := range l.Consumes {
+				delete(c.b.failed, id)
+			}
+			if err == nil {
+				sound = append(sound, l)
+				continue
+			}
+			for i := range l.Pieces {
+				for j, a := range l.Pieces[i].Args {
+					if l.Pieces[i].Kernel.Kernel().Args[j].Dir == kernel.Out {
 						c.b.failed[a.Tensor.ID] = err
 					}
 				}
-				continue
 			}
-			sound = append(sound, l)
+			sound = append(sound, backend.Launch{Consumes: l.Consumes}) // frees in order
 		}
 		return c.Compiler.Launch(ctx, sound)
 	})
 }
 
 func (c compiler) failure(l backend.Launch) *ir.Error {
-	for _, a := range l.Args {
-		if err := c.b.failed[a.Tensor.ID]; err != nil {
-			return err
+	for i := range l.Pieces {
+		for _, a := range l.Pieces[i].Args {
+			if err := c.b.failed[a.Tensor.ID]; err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -291,23 +291,25 @@ func (r *runner) fused(c backend.Compiler, nodes []ir.Node) error {
 	if err != nil {
 		return err
 	}
-	k, params, err := b.Build()
-	if err != nil {
-		return err
+	l := backend.Launch{Nodes: block, Consumes: made}
+	for _, p := range b.Pieces {
+		k, params, err := p.Build()
+		if err != nil {
+			return err
+		}
+		exe, err := c.Compile(k)
+		if err != nil {
+			return err
+		}
+		defer exe.Release()
+		piece := backend.Piece{Kernel: exe, Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(params)}
+		for _, a := range p.Args {
+			piece.Args = append(piece.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: r.types[a.Tensor]}, Offset: a.Offset,
+				Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
+		}
+		l.Pieces = append(l.Pieces, piece)
 	}
-	exe, err := c.Compile(k)
-	if err != nil {
-		return err
-	}
-	l := backend.Launch{Kernel: exe, Nodes: block, Extents: b.Extents, Params: b.Bind(params)}
-	for _, a := range b.Args {
-		l.Args = append(l.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: r.types[a.Tensor]}, Offset: a.Offset,
-			Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
-	}
-	err = c.Launch(context.Background(), []backend.Launch{l})
-	exe.Release()
-	r.b.Free(made...)
-	return err
+	return c.Launch(context.Background(), []backend.Launch{l})
 }
 
 func (r *runner) read() (Outcome, error) {
