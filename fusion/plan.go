@@ -64,6 +64,7 @@ type ViewOf struct {
 type BoundPiece struct {
 	Piece  *lower.Piece
 	Kernel *Kernel
+	Nodes  []int   // positions in the segment of the nodes that the piece was lowered from
 	Over   []ir.ID // per argument: whose base a result may overwrite, 0 for none
 }
 
