@@ -1,0 +1,488 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// run is the state of one call of [Program.Run]. One goroutine uses it.
+type run struct {
+	ctx    context.Context
+	device *sinter.Device
+	refs   map[*sinter.Tensor]*tensorRef
+	depth  int
+}
+
+// tensorRef counts the values that hold a tensor made in this run, and says
+// which scope owns it: it is released when the last value is not needed anymore.
+type tensorRef struct {
+	n     int
+	scope *sinter.Scope
+}
+
+// frame holds the values of one execution of a block.
+type frame struct {
+	run   *run
+	block *block
+	vals  []*Value
+	up    *frame
+	scope *sinter.Scope
+}
+
+// at returns the value that a reference names, nil for an input left out.
+func (f *frame) at(r ref) *Value {
+	if r.slot < 0 {
+		return nil
+	}
+	for range r.up {
+		f = f.up
+	}
+	return f.vals[r.slot]
+}
+
+// Run computes the outputs of the model from tensors for its inputs, by name. It
+// may be called from any number of goroutines at once. It runs on the device of
+// the inputs (that of [On], or the default one, if there are none) and returns
+// before the device is done: errors that depend on data show when an output is
+// read. What is not an output is released as soon as it is not needed; outputs
+// are the caller's. If inputs belong to a scope, so do the outputs.
+//
+// Inputs must have the dtype, rank and known extents that the model declares.
+// Outputs that are no tensors need [Program.RunValues].
+func (p *Program) Run(ctx context.Context, inputs map[string]*sinter.Tensor) (map[string]*sinter.Tensor, error) {
+	in := make(map[string]*Value, len(inputs))
+	for name, t := range inputs {
+		if err := t.Err(); err != nil {
+			return nil, fmt.Errorf("onnx: input %q: %w", name, err)
+		}
+		v := TensorValue(t)
+		if want := p.typeOf(name); want != nil && want.Elem.Narrow() {
+			v.Elem = want.Elem
+		}
+		in[name] = v
+	}
+	values, device, err := p.runValues(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*sinter.Tensor, len(values))
+	for name, v := range values {
+		t := v.Tensor(device)
+		if t == nil {
+			return nil, fmt.Errorf("onnx: output %q is %s, not a tensor of numbers; use RunValues", name, v.kind())
+		}
+		out[name] = t
+	}
+	return out, nil
+}
+
+// RunValues is [Program.Run] with values: sequences, optional values, and
+// tensors of element types that have no dtype.
+func (p *Program) RunValues(ctx context.Context, inputs map[string]*Value) (map[string]*Value, error) {
+	out, _, err := p.runValues(ctx, inputs)
+	return out, err
+}
+
+func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[string]*Value, *sinter.Device, error) {
+	if err := p.checkInputs(inputs); err != nil {
+		return nil, nil, err
+	}
+	device, outer := p.device, (*sinter.Scope)(nil)
+	for _, v := range p.inputs {
+		t := firstTensor(inputs[v.Name])
+		if t == nil {
+			continue
+		}
+		if device == nil {
+			device = t.Device()
+		}
+		if outer == nil {
+			outer = t.Scope()
+		}
+	}
+	if device == nil {
+		device = sinter.DefaultDevice()
+	}
+	var scope *sinter.Scope
+	if outer != nil {
+		scope = outer.Sub("onnx")
+	} else {
+		scope = sinter.NewScope("onnx")
+	}
+	defer scope.End()
+	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}}
+	f := &frame{run: r, block: p.main, vals: make([]*Value, p.main.slots), scope: scope}
+	for i, slot := range p.main.inputs {
+		v := inputs[p.inputs[i].Name]
+		if v == nil {
+			v = p.defaults[p.inputs[i].Name]
+		}
+		f.vals[slot] = r.enter(v, scope)
+	}
+	if err := f.execute(); err != nil {
+		return nil, nil, err
+	}
+	out := make(map[string]*Value, len(p.main.outputs))
+	kept := keeper{run: r, from: scope, to: outer, kept: map[*sinter.Tensor]*sinter.Tensor{}}
+	for i, o := range p.main.outputs {
+		out[p.outputs[i].Name] = kept.keep(f.at(o))
+	}
+	return out, device, nil
+}
+
+// enter returns an input for use in a run. Values of the caller are not changed.
+func (r *run) enter(v *Value, scope *sinter.Scope) *Value {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	if v.tensor != nil && v.tensor.Device() != r.device {
+		c.tensor = v.tensor.To(r.device)
+	}
+	if v.host != nil && v.tensor == nil && v.fixed == nil {
+		c.home = scope
+	}
+	c.seq = make([]*Value, len(v.seq))
+	for i, e := range v.seq {
+		c.seq[i] = r.enter(e, scope)
+	}
+	return &c
+}
+
+func firstTensor(v *Value) *sinter.Tensor {
+	if v == nil || v.tensor != nil {
+		if v == nil {
+			return nil
+		}
+		return v.tensor
+	}
+	for _, e := range v.seq {
+		if t := firstTensor(e); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// keeper moves values from a scope that ends to the one around it.
+type keeper struct {
+	run      *run
+	from, to *sinter.Scope
+	kept     map[*sinter.Tensor]*sinter.Tensor
+}
+
+// keep returns the value to use after the scope has ended. Tensors of the scope
+// move and are counted for the value; those of scopes around it are only
+// counted if they are tensors of this run.
+func (k *keeper) keep(v *Value) *Value {
+	if v == nil {
+		return nil
+	}
+	if v.isSeq {
+		out := &Value{isSeq: true, Elem: v.Elem, seq: make([]*Value, len(v.seq))}
+		for i, e := range v.seq {
+			out.seq[i] = k.keep(e)
+		}
+		return out
+	}
+	if v.host != nil && v.home == k.from && k.from != nil { // its mirror goes with the scope
+		return &Value{Elem: v.Elem, host: v.host, home: k.to}
+	}
+	if v.tensor == nil || v.fixed != nil {
+		return v
+	}
+	if t := k.kept[v.tensor]; t != nil {
+		if r := k.run.refs[t]; r != nil {
+			r.n++
+		}
+		return &Value{Elem: v.Elem, tensor: t, host: v.host}
+	}
+	if v.tensor.Scope() == k.from {
+		t := k.from.Keep(v.tensor)
+		delete(k.run.refs, v.tensor)
+		k.kept[v.tensor] = t
+		k.run.refs[t] = &tensorRef{n: 1, scope: k.to}
+		return &Value{Elem: v.Elem, tensor: t, host: v.host}
+	}
+	if r := k.run.refs[v.tensor]; r != nil {
+		r.n++
+	}
+	return v
+}
+
+// drop takes back the claim of a value on its tensors.
+func (r *run) drop(v *Value) {
+	if v == nil {
+		return
+	}
+	for _, e := range v.seq {
+		r.drop(e)
+	}
+	if v.tensor == nil || v.fixed != nil {
+		return
+	}
+	if ref := r.refs[v.tensor]; ref != nil {
+		if ref.n--; ref.n <= 0 {
+			delete(r.refs, v.tensor)
+			v.tensor.Release()
+		}
+	}
+}
+
+// execute runs the steps of a block.
+func (f *frame) execute() error {
+	for _, c := range f.block.consts {
+		f.vals[c.slot] = c.value
+	}
+	for _, s := range f.block.steps {
+		if err := f.run.ctx.Err(); err != nil {
+			return fmt.Errorf("onnx: %s: %w", s.label, err)
+		}
+		if err := f.exec(s); err != nil {
+			return err
+		}
+		for _, slot := range s.dies {
+			f.run.drop(f.vals[slot])
+			f.vals[slot] = nil
+		}
+	}
+	return nil
+}
+
+// exec runs one step: on the host if all that it needs is known there.
+func (f *frame) exec(s *step) error {
+	c := &Call{step: s, frame: f, in: make([]*Value, len(s.in)), out: make([]*Value, len(s.out))}
+	for i, r := range s.in {
+		c.in[i] = f.at(r)
+		if c.in[i] == nil && r.slot >= 0 {
+			return fmt.Errorf("onnx: %s: input %d has no value", s.label, i)
+		}
+	}
+	if s.op.host != nil && c.onHost() {
+		err := c.guard(s.op.host)
+		if err == nil {
+			f.store(s, c.out)
+			return nil
+		}
+		if err != errNotHost {
+			return fmt.Errorf("onnx: %s: %w", s.label, err)
+		}
+		clear(c.out)
+	}
+	c.scope = f.scope.Sub(s.op.name)
+	defer c.scope.End()
+	err := c.narrowInputs()
+	if err == nil {
+		err = c.guard(s.op.run)
+	}
+	if err == nil {
+		err = c.checkOutputs()
+	}
+	if err != nil {
+		return fmt.Errorf("onnx: %s: %w%s", s.label, err, c.operands())
+	}
+	k := keeper{run: f.run, from: c.scope, to: f.scope, kept: map[*sinter.Tensor]*sinter.Tensor{}}
+	for i, v := range c.out {
+		if c.Wants(i) {
+			c.out[i] = k.keep(v)
+		}
+	}
+	for _, v := range c.results {
+		f.run.drop(v)
+	}
+	f.store(s, c.out)
+	return nil
+}
+
+func (f *frame) store(s *step, out []*Value) {
+	for i, slot := range s.out {
+		if slot < 0 {
+			continue
+		}
+		v := out[i]
+		if v != nil && v.host != nil && v.tensor == nil && v.fixed == nil && v.home == nil {
+			v.home = f.scope
+		}
+		f.vals[slot] = v
+	}
+}
+
+// onHost reports whether all inputs are known on the host and few.
+func (c *Call) onHost() bool {
+	for _, v := range c.in {
+		if v == nil {
+			continue
+		}
+		if v.host == nil || v.host.Size() > hostLimit {
+			return false
+		}
+	}
+	return true
+}
+
+// guard calls a function of an operator. A panic is a fault of the operator and
+// becomes an error of the node.
+func (c *Call) guard(f func(*Call) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ir.Errorf(ir.ErrInternal, "the operator failed: %v", p)
+		}
+	}()
+	return f(c)
+}
+
+// narrowInputs refuses values of types without arithmetic, except to operators
+// that know them.
+func (c *Call) narrowInputs() error {
+	if c.step.op.narrow || c.step.op.keeps {
+		return nil
+	}
+	for i, v := range c.in {
+		if v != nil && (v.Elem.Narrow() || v.Elem == String) {
+			return fmt.Errorf("input %d has elements of type %s, which the operator does not take", i, v.Elem)
+		}
+	}
+	return nil
+}
+
+// checkOutputs makes errors that tensors carry, and outputs that were not made,
+// errors of the node.
+func (c *Call) checkOutputs() error {
+	for i, v := range c.out {
+		if !c.Wants(i) {
+			continue
+		}
+		if v == nil {
+			return fmt.Errorf("the operator makes no output %d for these inputs", i)
+		}
+		if v.tensor != nil && v.host == nil {
+			if err := v.tensor.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// operands describes the inputs, for messages.
+func (c *Call) operands() string {
+	if len(c.in) == 0 {
+		return ""
+	}
+	parts := make([]string, len(c.in))
+	for i, v := range c.in {
+		if v == nil {
+			parts[i] = "-"
+		} else {
+			parts[i] = v.kind()
+		}
+	}
+	return " (inputs " + strings.Join(parts, ", ") + ")"
+}
+
+// maxCallDepth bounds how deep graphs run in graphs.
+const maxCallDepth = 64
+
+// nested runs a block inside a node, whose scope then owns the outputs.
+func (f *frame) nested(scope *sinter.Scope, b *block, in []*Value) ([]*Value, error) {
+	if f.run.depth++; f.run.depth > maxCallDepth {
+		return nil, fmt.Errorf("graphs run more than %d deep", maxCallDepth)
+	}
+	defer func() { f.run.depth-- }()
+	if len(in) != len(b.inputs) {
+		return nil, fmt.Errorf("the graph has %d inputs, %d values are given", len(b.inputs), len(in))
+	}
+	inner := &frame{run: f.run, block: b, vals: make([]*Value, b.slots), up: f, scope: scope.Sub("graph")}
+	defer inner.scope.End()
+	for i, slot := range b.inputs {
+		inner.vals[slot] = in[i]
+	}
+	if err := inner.execute(); err != nil {
+		return nil, err
+	}
+	k := keeper{run: f.run, from: inner.scope, to: scope, kept: map[*sinter.Tensor]*sinter.Tensor{}}
+	out := make([]*Value, len(b.outputs))
+	for i, o := range b.outputs {
+		out[i] = k.keep(inner.at(o))
+	}
+	return out, nil
+}
+
+// checkInputs compares values with the declared inputs and lists all that is
+// wrong.
+func (p *Program) checkInputs(inputs map[string]*Value) error {
+	var wrong []string
+	known := map[string]bool{}
+	for _, d := range p.inputs {
+		known[d.Name] = true
+		v := inputs[d.Name]
+		if v == nil {
+			if p.defaults[d.Name] == nil && (d.Type == nil || d.Type.Optional == nil) {
+				wrong = append(wrong, fmt.Sprintf("input %q (%s) is missing", d.Name, d.Type))
+			}
+			continue
+		}
+		if why := v.mismatch(d.Type); why != "" {
+			wrong = append(wrong, fmt.Sprintf("input %q is %s, expected %s", d.Name, why, d.Type))
+		}
+	}
+	var extra []string
+	for name := range inputs {
+		if !known[name] {
+			extra = append(extra, name)
+		}
+	}
+	sort.Strings(extra)
+	for _, name := range extra {
+		wrong = append(wrong, fmt.Sprintf("the model has no input %q", name))
+	}
+	if wrong != nil {
+		return ir.Errorf(ir.ErrArgument, "onnx: %s", strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// mismatch says what a value is if that does not fit a declared type.
+func (v *Value) mismatch(t *Type) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Optional != nil:
+		if v.isNone {
+			return ""
+		}
+		return v.mismatch(t.Optional)
+	case v.isNone || v.isSeq != (t.Sequence != nil):
+		return v.kind()
+	case v.isSeq:
+		for _, e := range v.seq {
+			if why := e.mismatch(t.Sequence); why != "" {
+				return "a sequence with " + why
+			}
+		}
+		return ""
+	}
+	shape := v.Shape()
+	bad := t.Elem != Undefined && v.Elem != t.Elem || t.HasShape && len(shape) != len(t.Dims)
+	for i := range shape {
+		bad = bad || t.HasShape && i < len(t.Dims) && t.Dims[i].Size >= 0 && t.Dims[i].Size != int64(shape[i])
+	}
+	if bad {
+		return v.kind()
+	}
+	return ""
+}
+
+func (p *Program) typeOf(input string) *Type {
+	for _, d := range p.inputs {
+		if d.Name == input {
+			return d.Type
+		}
+	}
+	return nil
+}
