@@ -26,6 +26,9 @@ func mkVal(r kernel.Ref, copy int) val { return val(r)<<4 | val(copy) }
 
 func (v val) ref() kernel.Ref { return kernel.Ref(v >> 4) }
 
+// maxArgs is the number of arguments that a kernel may have.
+const maxArgs = 64
+
 // gen is the state of one translation.
 type gen struct {
 	*alloc
@@ -104,7 +107,7 @@ func (g *gen) check() {
 	}
 	g.n = total / lane
 	g.p.lanes = g.n
-	if len(g.k.Args) > 24 {
+	if len(g.k.Args) > maxArgs {
 		refuse("%d arguments", len(g.k.Args))
 	}
 }

@@ -153,6 +153,11 @@ func launch(r *rand.Rand, k *kernel.Kernel, extents []int64, fill filler) *kerne
 			}
 		}
 		es := int64(a.Type.Size())
+		gatherStride, gatherExtent := int64(0), int64(0)
+		if a.Gather {
+			gatherStride, gatherExtent = size, 1+int64(r.Intn(9))
+			size *= gatherExtent
+		}
 		buf := make([]byte, size*es+2*guard+64)
 		for i := range buf {
 			buf[i] = 0xa5
@@ -164,7 +169,7 @@ func launch(r *rand.Rand, k *kernel.Kernel, extents []int64, fill filler) *kerne
 				put(unsafe.Add(base, i*es), int(es), fill(r, a.Type))
 			}
 		}
-		l.Args = append(l.Args, kernel.Operand{Base: base, Size: size * es, Offset: offset, Strides: strides})
+		l.Args = append(l.Args, kernel.Operand{Base: base, Size: size * es, Offset: offset, Strides: strides, GatherStride: gatherStride, GatherExtent: gatherExtent})
 	}
 	for _, t := range k.Params {
 		l.Params = append(l.Params, fill(r, t)&(^uint64(0)>>(64-t.Bits())))
