@@ -106,6 +106,9 @@ func (b *Builder) call(e *ir.Expr, env *Env, want ir.DType) (Ref, error) {
 		if err != nil {
 			return None, err
 		}
+		if env.Empty {
+			return v, nil // of no elements
+		}
 		return b.Scan(kind, ScanTree, v), nil
 	}
 	switch e.Name {

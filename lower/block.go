@@ -1,10 +1,9 @@
 package lower
 
 import (
-	"encoding/binary"
+	"errors"
 
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/kernel"
 )
 
 // Arg is one argument of a lowered kernel: which tensor it is, and how the
@@ -21,346 +20,203 @@ type Arg struct {
 type Block struct {
 	Nodes  []ir.Node
 	Pieces []*Piece
-}
 
-// Piece is a kernel to be: the nodes of a block over one iteration space, with all
-// their operands and results laid out. Its key says which compiled kernel serves it.
-type Piece struct {
-	Extents     []int64
-	Start, Full []int64 // of a part of a larger space; nil for a whole one
-	Args        []Arg   // in the order of the kernel's arguments
-
-	nodes  []ir.Node
-	space  space
-	spaces []space // per node, over the same axes
-	inArgs [][]int // per node and operand: argument number, or -1 for a value of the block
-	stored [][]int // per node and result: argument number, -1 if it is not stored
-	empty  bool    // the reduced group has no elements
-	tree   kernel.Tree
-}
-
-// ParamRef says where a launch parameter of a built kernel comes from: an
-// attribute of a node, or the extent of its gathered axis.
-type ParamRef struct {
-	Node, Attr int // Attr is -1 for the extent
-	Type       ir.DType
+	work          []float64
+	read, written int64
 }
 
 // Layouts gives the layout of every tensor that a block reads or stores.
 type Layouts func(ir.ID) ir.Layout
 
-// New lays out a block. A block of one node may be of any access kind that has
-// a body. A longer one must consist of elementwise nodes whose results have one
-// shape; stored tells which results are written (nil: all of them).
+// New lowers nodes in a legal order to one function that computes the results
+// which stored names (nil: all of them). What one function cannot compute is a
+// *[Refusal]; nodes need not be connected. The numerics do not depend on what else
+// is in the block: values are rounded between rows, and the tree of a sum follows
+// from the shapes of its node.
+//
+// Blocks grow backwards from the stored results. An element of the result that
+// spans the iteration space is asked for at a map (see imap); each row asks for the
+// elements of its operands that it needs, at maps that follow from its kind alone,
+// until all maps have reached tensors from outside, which are loaded with the
+// strides that the maps mean. Where a map is not affine over the axes, an axis is
+// split or cut and the evaluation starts again.
 func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, error) {
-	b := &Piece{nodes: nodes}
-	inside := map[ir.ID]bool{}
+	l := &lowering{nodes: nodes, layouts: layouts, producer: make(map[ir.ID]origin, len(nodes)),
+		views: make([]*viewMap, len(nodes)), parts: make([][]*box, len(nodes)), reductions: make([]*reduction, len(nodes))}
 	for i := range nodes {
 		n := &nodes[i]
-		if len(nodes) > 1 && (n.Row.Access != ir.Elementwise || !n.Out[0].Shape.Equal(nodes[0].Out[0].Shape)) {
-			return nil, ir.Errorf(ir.ErrInternal, "%s does not share the iteration space of the block", n.Row.Name)
-		}
-		for _, t := range n.Out[1:] {
-			if !t.Shape.Equal(n.Out[0].Shape) {
-				return nil, ir.Errorf(ir.ErrUnsupported, "results of shapes %v and %v do not come from one body", n.Out[0].Shape, t.Shape)
-			}
-		}
-		in, out := make([]ir.Layout, len(n.In)), make([]ir.Layout, len(n.Out))
-		for j, t := range n.In {
-			if inside[t.ID] {
-				in[j] = ir.Layout{Strides: t.Shape.Strides()} // walks like the result that it is
-			} else {
-				in[j] = layouts(t.ID)
-			}
-		}
 		for j, t := range n.Out {
-			inside[t.ID] = true
+			if j > 0 && !t.Shape.Equal(n.Out[0].Shape) {
+				return nil, &Refusal{Rule: ResultsOfShapes, Node: i, Detail: n.Out[0].Shape.String() + " and " + t.Shape.String()}
+			}
+			l.producer[t.ID] = origin{i, j}
 			if stored == nil || stored(t.ID) {
-				out[j] = layouts(t.ID)
-			} else {
-				out[j] = ir.Layout{Strides: t.Shape.Strides()}
+				l.wanted = append(l.wanted, target{i, j, t})
 			}
 		}
-		s, err := spaceOf(n, in, out)
-		if err != nil {
-			return nil, err
+		switch n.Row.Access {
+		case ir.Scatter, ir.Opaque:
+			return nil, &Refusal{Rule: NotLowered, Node: i, Detail: n.Row.Name}
 		}
-		b.spaces = append(b.spaces, *s)
-	}
-	b.space.domain, b.space.along = b.spaces[0].domain, b.spaces[0].along
-	b.tree = kernel.SumTree(b.space.keptInside)
-	b.empty = b.space.reducedCount() == 0
-	b.collectArgs(inside, stored)
-	b.space.collapse()
-	if b.empty {
-		b.dropReduced()
-	}
-	b.Extents = b.space.extents
-	accesses := append(b.space.in, b.space.out...)
-	for i := range b.Args {
-		a := accesses[i]
-		b.Args[i].Offset, b.Args[i].Strides = a.offset, a.strides
-		b.Args[i].GatherStride, b.Args[i].GatherExtent = a.gatherStride, a.gatherExtent
-	}
-	return &Block{Nodes: nodes, Pieces: []*Piece{b}}, nil
-}
-
-// collectArgs numbers the arguments: distinct outside operands first, in order of
-// use, then the stored results. Equal operands with equal walks share a number.
-func (b *Piece) collectArgs(inside map[ir.ID]bool, stored func(ir.ID) bool) {
-	for i := range b.nodes {
-		n := &b.nodes[i]
-		numbers := make([]int, len(n.In))
-		for j, t := range n.In {
-			numbers[j] = -1
-			if inside[t.ID] || b.empty {
-				continue
-			}
-			a := b.spaces[i].in[j]
-			for k := range b.space.in {
-				if b.Args[k].Tensor == t.ID && equalAccess(&b.space.in[k], &a) {
-					numbers[j] = k
-				}
-			}
-			if numbers[j] < 0 {
-				numbers[j] = len(b.Args)
-				b.Args = append(b.Args, Arg{Tensor: t.ID})
-				b.space.in = append(b.space.in, a)
-			}
-		}
-		b.inArgs = append(b.inArgs, numbers)
-	}
-	for i := range b.nodes {
-		numbers := make([]int, len(b.nodes[i].Out))
-		for j, t := range b.nodes[i].Out {
-			numbers[j] = -1
-			if stored == nil || stored(t.ID) {
-				numbers[j] = len(b.Args)
-				b.Args = append(b.Args, Arg{Tensor: t.ID})
-				b.space.out = append(b.space.out, b.spaces[i].out[j])
-			}
-		}
-		b.stored = append(b.stored, numbers)
-	}
-}
-
-func equalAccess(a, b *access) bool {
-	if a.offset != b.offset || a.gather != b.gather || a.gatherStride != b.gatherStride {
-		return false
-	}
-	for i := range a.strides {
-		if a.strides[i] != b.strides[i] {
-			return false
+		if n.Row.Decompose != nil {
+			return nil, &Refusal{Rule: NotLowered, Node: i, Detail: n.Row.Name + " is made of others"}
 		}
 	}
-	return true
-}
-
-// dropReduced removes the reduced axes of a reduction of nothing: what is left
-// fills the results with what the body makes of the identities.
-func (b *Piece) dropReduced() {
-	s := &b.space
-	for i := len(s.kinds) - 1; i >= 0; i-- {
-		if s.kinds[i] == kernel.Reduced {
-			s.extents = append(s.extents[:i], s.extents[i+1:]...)
-			s.kinds = append(s.kinds[:i], s.kinds[i+1:]...)
-			for j := range s.out {
-				st := s.out[j].strides
-				s.out[j].strides = append(st[:i], st[i+1:]...)
-			}
-		}
+	if len(l.wanted) == 0 {
+		return nil, ir.Errorf(ir.ErrInternal, "a block that stores nothing")
 	}
-}
-
-// Key identifies the kernel that serves the piece: rows, dtypes, attributes that
-// are not bindings, axes, access classes and tree. Sizes are not in it.
-func (b *Piece) Key() string {
-	buf := make([]byte, 0, 128)
-	local := map[ir.ID]int{} // results in order
-	for i := range b.nodes {
-		n := &b.nodes[i]
-		buf = append(buf, n.Row.Name...)
-		buf = append(buf, 0, n.Row.Version, byte(len(n.In)))
-		for j, t := range n.In {
-			source := 0
-			if b.inArgs[i][j] >= 0 {
-				source = 1 + b.inArgs[i][j]
-			} else if p, ok := local[t.ID]; ok {
-				source = -1 - p
-			}
-			buf = binary.AppendVarint(append(buf, byte(t.DType)), int64(source))
-		}
-		for j, t := range n.Out {
-			buf = binary.AppendVarint(append(buf, byte(t.DType)), int64(b.stored[i][j]))
-			local[t.ID] = len(local)
-		}
-	}
-	buf = append(buf, byte(b.tree.Kind))
-	buf = binary.AppendUvarint(buf, uint64(b.tree.Chunk))
-	buf = binary.AppendUvarint(buf, uint64(b.tree.Lanes))
-	if b.empty {
-		buf = append(buf, 1)
-	}
-	for _, k := range b.space.kinds {
-		buf = append(buf, 'a'+byte(k))
-	}
-	for i := range b.Args {
-		for _, c := range classesOf(b.Args[i].Strides) {
-			buf = append(buf, '0'+byte(c))
-		}
-	}
-	return string(buf)
-}
-
-func classesOf(strides []int64) []kernel.Access {
-	a := access{strides: strides}
-	return a.classes()
-}
-
-// Build makes the kernel of the piece and says what its parameters are.
-func (b *Piece) Build() (*kernel.Kernel, []ParamRef, error) {
-	name := b.nodes[0].Row.Name
-	for i := 1; i < len(b.nodes); i++ {
-		name += "_" + b.nodes[i].Row.Name
-	}
-	kb := kernel.NewBuilder(name, append([]kernel.AxisKind(nil), b.space.kinds...))
-	accesses := append(append([]access(nil), b.space.in...), b.space.out...)
-	argType := make([]ir.DType, len(b.Args))
-	for i := range b.nodes {
-		for j, k := range b.inArgs[i] {
-			if k >= 0 {
-				argType[k] = b.nodes[i].In[j].DType
-			}
-		}
-		for j, k := range b.stored[i] {
-			if k >= 0 {
-				argType[k] = b.nodes[i].Out[j].DType
-			}
-		}
-	}
-	for i := range b.Args {
-		dir := kernel.In
-		if i >= len(b.space.in) {
-			dir = kernel.Out
-		}
-		kb.AddArg(kernel.Arg{Type: argType[i], Dir: dir, Access: classesOf(b.Args[i].Strides), Gather: accesses[i].gather})
-	}
-	values := map[ir.ID]kernel.Ref{}
-	var params []ParamRef
-	for i := range b.nodes {
-		results, err := b.expand(kb, i, values, &params)
-		if err != nil {
-			return nil, nil, &ir.Error{Kind: ir.ErrInternal, Op: b.nodes[i].Row.Name, Operands: b.nodes[i].InTypes(), Cause: err}
-		}
-		for j, v := range results {
-			values[b.nodes[i].Out[j].ID] = v
-			if k := b.stored[i][j]; k >= 0 {
-				kb.Store(k, v)
-			}
-		}
-	}
-	if err := kb.K.Verify(); err != nil {
-		return nil, nil, &ir.Error{Kind: ir.ErrInternal, Op: name, Cause: err}
-	}
-	return kb.K, params, nil
-}
-
-// expand emits the body of node i and returns its results, rounded to their dtypes.
-func (b *Piece) expand(kb *kernel.Builder, i int, values map[ir.ID]kernel.Ref, params *[]ParamRef) ([]kernel.Ref, error) {
-	n := &b.nodes[i]
-	t := n.Row.ComputeType(n.InTypes(), n.OutTypes())
-	program := n.Row.Program(t)
-	if program == nil {
-		return nil, ir.Errorf(ir.ErrDType, "%s does not compute in %s", n.Row.Name, t)
-	}
-	env := kernel.Env{T: t, Names: map[string]kernel.Ref{}, Gathered: map[string]int{}, Tree: b.tree, Empty: b.empty}
-	for j, in := range n.In {
-		o := n.Row.OperandAt(j)
-		fixed := o.Class == ir.BoolClass || o.Class == ir.I64Class
-		k := b.inArgs[i][j]
-		switch {
-		case k >= 0 && b.space.in[k].gather:
-			env.Gathered[o.Name] = k
-			continue
-		case k >= 0:
-			env.Names[o.Name] = kb.Load(k)
-		case b.empty:
-			env.Names[o.Name] = kb.Const(t, 0)
-			continue
-		default:
-			env.Names[o.Name] = values[in.ID]
-		}
-		if !fixed {
-			env.Names[o.Name] = kb.Convert(env.Names[o.Name], t)
-		}
-	}
-	env.Attr = func(name string) (kernel.Ref, bool) {
-		ref := ParamRef{Node: i, Attr: -1, Type: ir.I64}
-		for k, spec := range n.Row.Attrs {
-			if spec.Name != name {
-				continue
-			}
-			ref.Attr = k
-			switch spec.Kind {
-			case ir.AttrInt:
-			case ir.AttrFloat, ir.AttrScalar:
-				ref.Type = t
-			default:
-				return kernel.None, false
-			}
-		}
-		if ref.Attr < 0 && name != "extent" {
-			return kernel.None, false
-		}
-		*params = append(*params, ref)
-		return kb.AddParam(ref.Type), true
-	}
-	env.Linear = func() kernel.Ref {
-		linear := kb.Index(0)
-		for a := 1; a < len(kb.K.Axes); a++ {
-			linear = kb.Op(kernel.OpAdd, ir.I64, kb.Op(kernel.OpMul, ir.I64, linear, kb.Extent(a)), kb.Index(a))
-		}
-		return linear
-	}
-	names, err := kb.Expand(program, env)
+	pieces, err := l.pieces()
 	if err != nil {
 		return nil, err
 	}
-	results := make([]kernel.Ref, len(n.Out))
-	for j, t := range n.Out {
-		y, ok := names[n.Row.ResultName(j)]
-		if !ok {
-			return nil, ir.Errorf(ir.ErrInternal, "the body does not define %s", n.Row.ResultName(j))
+	b := &Block{Nodes: nodes}
+	for _, e := range pieces {
+		p, err := e.piece()
+		if err != nil {
+			return nil, err
 		}
-		results[j] = kb.Convert(y, t.DType)
+		b.Pieces = append(b.Pieces, p)
 	}
-	return results, nil
+	b.count(l, pieces)
+	return b, nil
 }
 
-// Bind returns the bits of the launch parameters.
-func (b *Piece) Bind(params []ParamRef) []uint64 {
-	if len(params) == 0 {
-		return nil
+// origin is the node and the result that a tensor is.
+type origin struct{ node, result int }
+
+// lowering is what the pieces of a block share. The views, parts and reductions of
+// nodes are filled in as they are asked for.
+type lowering struct {
+	nodes    []ir.Node
+	layouts  Layouts
+	producer map[ir.ID]origin
+	wanted   []target // stored results, in order
+
+	rootShape  ir.Shape // of the result that the iteration space starts from
+	views      []*viewMap
+	parts      [][]*box
+	reductions []*reduction
+}
+
+func (l *lowering) view(i int) (*viewMap, error) {
+	if l.views[i] == nil {
+		v, ok := viewOf(&l.nodes[i])
+		if !ok {
+			return nil, errNotAffine
+		}
+		l.views[i] = v
 	}
-	out := make([]uint64, len(params))
-	for i, p := range params {
-		if p.Attr < 0 {
-			for j, k := range b.inArgs[p.Node] {
-				if k >= 0 && b.space.in[k].gather {
-					out[i] = uint64(b.Args[b.inArgs[p.Node][j]].GatherExtent)
-				}
+	return l.views[i], nil
+}
+
+func (l *lowering) boxes(i int) (_ []*box, err error) {
+	if l.parts[i] == nil {
+		l.parts[i], err = boxesOf(i, &l.nodes[i])
+	}
+	return l.parts[i], err
+}
+
+// reduction returns what a node reduces, nil if it does not.
+func (l *lowering) reduction(i int) (_ *reduction, err error) {
+	n := &l.nodes[i]
+	switch n.Row.Access {
+	case ir.Reduce, ir.Scan, ir.Contraction:
+	default:
+		return nil, nil
+	}
+	if l.reductions[i] == nil {
+		l.reductions[i], err = reductionOf(n)
+	}
+	return l.reductions[i], err
+}
+
+// usesIndex reports whether the body of a node asks for the index of its element.
+func (l *lowering) usesIndex(i int) bool {
+	n := &l.nodes[i]
+	program := n.Row.Program(n.Row.ComputeType(n.InTypes(), n.OutTypes()))
+	return program != nil && traitsOf(program).index
+}
+
+// pieces evaluates the block over an iteration space that starts from a stored
+// result: the largest that is not a view, the last of equal ones. If that does not
+// cover the others, smaller ones are tried: a reduction spans its operand, too.
+func (l *lowering) pieces() ([]*eval, error) {
+	tried := make([]bool, len(l.wanted))
+	var first error
+	for range min(len(l.wanted), maxRoots) {
+		root := -1
+		for w := range l.wanted {
+			if !tried[w] && (root < 0 || l.before(w, root)) {
+				root = w
 			}
-			continue
 		}
-		a := b.nodes[p.Node].Attrs[p.Attr]
-		switch a.Kind {
-		case ir.AttrInt:
-			out[i] = uint64(a.Int)
-		case ir.AttrScalar:
-			out[i] = kernel.Convert(p.Type, a.DType(), a.Bits)
-		default:
-			out[i] = kernel.Convert(p.Type, ir.F64, a.Bits)
+		tried[root] = true
+		for w := range l.wanted { // one start per shape
+			tried[w] = tried[w] || l.wanted[w].Shape.Equal(l.wanted[root].Shape) && l.isView(w) == l.isView(root)
+		}
+		pieces, err := l.from(root)
+		if err == nil {
+			return pieces, nil
+		}
+		var r *Refusal
+		if !errors.As(err, &r) {
+			return nil, err
+		}
+		if first == nil {
+			first = err
+		}
+		left := false
+		for _, t := range tried {
+			left = left || !t
+		}
+		if !left {
+			break
 		}
 	}
-	return out
+	return nil, first
+}
+
+// maxRoots is how many stored results an iteration space is tried to start from.
+const maxRoots = 4
+
+func (l *lowering) isView(w int) bool { return l.nodes[l.wanted[w].node].Row.Access == ir.View }
+
+// before says which of two stored results is tried first.
+func (l *lowering) before(a, b int) bool {
+	if x, y := l.isView(a), l.isView(b); x != y {
+		return y
+	}
+	return l.wanted[a].Shape.Size() > l.wanted[b].Shape.Size() || l.wanted[a].Shape.Size() == l.wanted[b].Shape.Size() && a > b
+}
+
+// from evaluates the block over a space that starts from a stored result.
+func (l *lowering) from(root int) ([]*eval, error) {
+	l.rootShape = l.wanted[root].Shape
+	queue := []*domain{startDomain(l.rootShape)}
+	var done []*eval
+	for restarts := 0; len(queue) > 0; restarts++ {
+		node := l.wanted[root].node
+		if restarts > maxRestarts {
+			return nil, refuse(NotAffine, node, int64(restarts), maxRestarts)
+		}
+		d := queue[0]
+		e, err := l.evaluate(d, root)
+		switch r := err.(type) {
+		case nil:
+			done, queue = append(done, e), queue[1:]
+		case *splitAxis:
+			queue[0] = d.split(r)
+		case *regrouped:
+			queue[0] = r.domain
+		case *cutAxis:
+			low, high := d.cut(r)
+			queue = append([]*domain{low, high}, queue[1:]...)
+			if n := len(done) + len(queue); n > MaxPieces {
+				return nil, refuse(ManyPieces, node, int64(n), MaxPieces)
+			}
+		default:
+			return nil, err
+		}
+	}
+	return done, l.cover(done)
 }

@@ -1,0 +1,176 @@
+package lower
+
+import (
+	"sort"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Piece is a kernel to be: nodes of a block over one iteration space, with all
+// their operands and results laid out. Its key says which compiled kernel serves it.
+type Piece struct {
+	Extents     []int64
+	Start, Full []int64 // of a part of a larger space; nil for a whole one
+	Args        []Arg   // in the order of the kernel's arguments
+
+	nodes  []ir.Node
+	kinds  []kernel.AxisKind
+	inputs int        // arguments that are read: the first ones
+	types  []ir.DType // of the arguments
+	walks  []*access  // of the arguments
+	emits  []emit
+	copies []output // stored results that are read as they are
+}
+
+// emit is one expansion of a body in a kernel.
+type emit struct {
+	node   int
+	in     []operand
+	stored []int   // per result: the argument it is stored to, or -1
+	linear *access // the logical index of the element: offset and coefficients
+	tree   kernel.Tree
+	also   []output // further arguments that results are stored to
+	empty  bool     // a reduction of nothing: operands are not read
+}
+
+// operand is an argument, or the result of an earlier emission.
+type operand struct {
+	arg          int // -1 for a result
+	emit, result int
+}
+
+// output stores an argument that is read to one that is written.
+type output struct{ from, to int }
+
+// piece turns an evaluation into a kernel to be: steps that serve a stored result,
+// in the order of their nodes, and arguments in order of use.
+func (e *eval) piece() (*Piece, error) {
+	p := &Piece{nodes: e.nodes}
+	needed := make([]bool, len(e.steps))
+	e.needed = needed
+	for _, s := range e.stores {
+		if s.load < 0 {
+			needed[s.step] = true
+		}
+	}
+	for i := len(e.steps) - 1; i >= 0; i-- {
+		for _, o := range e.steps[i].in {
+			if needed[i] && o.load < 0 {
+				needed[o.step] = true
+			}
+		}
+	}
+	list := make([]int, 0, len(e.steps))
+	for i, ok := range needed {
+		if ok {
+			list = append(list, i)
+		}
+	}
+	sort.SliceStable(list, func(a, b int) bool { return e.steps[list[a]].node < e.steps[list[b]].node })
+	numbers := make([]int, len(e.loads)) // argument + 1
+	arg := func(i int) int {
+		if numbers[i] == 0 {
+			ld := &e.loads[i]
+			p.Args = append(p.Args, Arg{Tensor: ld.tensor})
+			p.types = append(p.types, ld.dtype)
+			w := ld.access
+			p.walks = append(p.walks, &w)
+			numbers[i] = len(p.Args)
+		}
+		return numbers[i] - 1
+	}
+	sp := &space{}
+	at := make([]int, len(e.steps))
+	for k, i := range list {
+		s := &e.steps[i]
+		at[i] = k
+		m := emit{node: s.node, empty: s.empty, stored: make([]int, len(e.nodes[s.node].Out))}
+		for j := range m.stored {
+			m.stored[j] = -1
+		}
+		for _, o := range s.in {
+			if o.load >= 0 {
+				m.in = append(m.in, operand{arg: arg(o.load)})
+			} else {
+				m.in = append(m.in, operand{-1, at[o.step], o.result})
+			}
+		}
+		if s.linear != nil {
+			m.linear = &access{offset: s.linear[0], strides: s.linear[1:]}
+		}
+		if r := e.reductions[s.node]; r != nil {
+			m.tree = r.tree
+			sp.along = sp.along || r.along && !s.empty
+		}
+		p.emits = append(p.emits, m)
+	}
+	sort.SliceStable(e.stores, func(a, b int) bool { return e.stores[a].want < e.stores[b].want })
+	for i := range e.stores {
+		if s := &e.stores[i]; s.load >= 0 {
+			arg(s.load)
+		}
+	}
+	p.inputs = len(p.Args)
+	for i := range e.stores {
+		s := &e.stores[i]
+		t := &e.wanted[s.want]
+		l := e.layouts(t.ID)
+		f := newMap(1, len(e.extents))[0]
+		for d, st := range l.Strides {
+			f.add(st, s.at[d])
+		}
+		number := len(p.Args)
+		p.Args = append(p.Args, Arg{Tensor: t.ID})
+		p.types = append(p.types, t.DType)
+		p.walks = append(p.walks, &access{offset: l.Offset + f[0], strides: f[1:]})
+		if s.load >= 0 {
+			p.copies = append(p.copies, output{arg(s.load), number})
+		} else if st := p.emits[at[s.step]].stored; st[s.result] < 0 {
+			st[s.result] = number
+		} else { // a view beside its operand
+			p.emits[at[s.step]].also = append(p.emits[at[s.step]].also, output{s.result, number})
+		}
+	}
+	if len(p.Args) > MaxArguments {
+		return nil, refuse(ManyArguments, e.wanted[0].node, int64(len(p.Args)), MaxArguments)
+	}
+	e.layOut(p, sp)
+	if len(p.Extents) > kernel.MaxAxes {
+		return nil, refuse(ManyAxes, e.wanted[0].node, int64(len(p.Extents)), kernel.MaxAxes)
+	}
+	return p, nil
+}
+
+// layOut puts the axes in loop order and merges them.
+func (e *eval) layOut(p *Piece, s *space) {
+	order := e.order()
+	for _, a := range order {
+		s.extents = append(s.extents, e.extents[a])
+		kind := kernel.Parallel
+		if e.reduced[a] {
+			kind = kernel.Reduced
+		}
+		s.kinds = append(s.kinds, kind)
+	}
+	s.walks = append(s.walks, p.walks...)
+	for i := range p.emits {
+		if l := p.emits[i].linear; l != nil {
+			s.walks = append(s.walks, l)
+		}
+	}
+	for _, w := range s.walks {
+		st := make([]int64, len(order))
+		for i, a := range order {
+			st[i] = w.strides[a]
+		}
+		w.strides = st
+	}
+	s.collapse()
+	p.Extents, p.kinds = s.extents, s.kinds
+	for i, w := range p.walks {
+		a := &p.Args[i]
+		a.Offset, a.Strides = w.offset, w.strides
+		a.GatherStride, a.GatherExtent = w.gatherStride, w.gatherExtent
+	}
+}
