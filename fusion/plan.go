@@ -14,6 +14,7 @@ const (
 	ViewBlock    BlockKind = "view"    // nothing runs: results are arrangements of what is stored
 	RoutineBlock BlockKind = "routine" // a node, submitted
 	CustomBlock  BlockKind = "custom"  // an optimization of a third party's fuser
+	DeadBlock    BlockKind = "dead"    // nothing runs: nobody needs the results
 )
 
 // Plan covers a segment with blocks, in a legal order.

@@ -23,8 +23,11 @@ const (
 	RuleRoutine      = "routine"         // the device runs it by a routine
 	RuleSize         = "block size"      // more nodes than a block may have
 	RulePieces       = "too many pieces" // more pieces than a launch may have
-	RuleFuser        = "fuser"           // no fuser takes it
-	RuleBudget       = "search budget"   // the search ended before it was tried
+	RuleFixed        = "fixed"           // a fuser, or an empty tensor, holds the group as it is
+	RuleArguments    = "too many arguments"
+	RuleLowering     = "not lowered"   // for another reason than a rule of package lower
+	RuleFuser        = "fuser"         // no fuser takes it
+	RuleBudget       = "search budget" // the search ended before it was tried
 )
 
 // Error describes the refusal in one line.

@@ -1,0 +1,100 @@
+package fusion
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
+)
+
+// overwrite finds which stored roots of a group may take the memory of a base that
+// dies there: the base is whole and of the same size, and one piece alone reads it
+// and writes the result, in one stage, walking both alike.
+func (s *search) overwrite(gr *group, st *step, dead []ir.ID) {
+	if s.p.Options.NoInPlace || gr.kind != kernelGroup && gr.kind != packGroup {
+		return
+	}
+	for _, k := range gr.leaves() {
+		if k.lowered == nil || !s.oneStage(k) {
+			continue
+		}
+		for _, id := range k.lowered.stored {
+			if slices.Contains(dead, id) {
+				continue
+			}
+			for _, base := range dead {
+				if !slices.Contains(st.over, base) && s.g.whole[base] && s.g.bytes(base) == s.g.bytes(id) && s.sameWalk(gr, k, id, base) {
+					if st.over == nil {
+						st.over = make([]ir.ID, len(st.stored))
+					}
+					st.over[slices.Index(st.stored, id)] = base
+					break
+				}
+			}
+		}
+	}
+}
+
+// oneStage reports whether each element of a group is computed on its own, without
+// a fault after which its nodes would run again.
+func (s *search) oneStage(gr *group) bool {
+	for _, u := range gr.units {
+		n := &s.g.Nodes[s.units[u].node]
+		switch n.Row.Access {
+		case ir.Elementwise, ir.Random, ir.View:
+		default:
+			return false
+		}
+		if n.Row.Effects&(ir.EffectFault|ir.EffectCollective) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sameWalk reports whether the only piece that touches the base also writes the
+// result, the only one to do so, and walks every read like the write.
+func (s *search) sameWalk(top, gr *group, id, base ir.ID) bool {
+	if slices.Contains(gr.lowered.stored, base) || s.g.tensors[id].DType.Size() != s.g.tensors[base].DType.Size() {
+		return false
+	}
+	found := false
+	for _, k := range top.leaves() {
+		if k.lowered == nil {
+			return false
+		}
+		for _, p := range k.lowered.block.Pieces {
+			out := -1
+			for i, a := range p.Args {
+				if a.Tensor == id {
+					out = i
+				}
+			}
+			for _, a := range p.Args {
+				if s.g.root[a.Tensor] != base || a.Tensor == id {
+					continue
+				}
+				if out < 0 || !equalWalk(&a, &p.Args[out], p.Extents) {
+					return false
+				}
+				found = true
+			}
+			if out >= 0 && p.Start != nil { // a part of a larger space
+				return false
+			}
+		}
+	}
+	return found
+}
+
+func equalWalk(a, b *lower.Arg, extents []int64) bool {
+	if a.Offset != b.Offset || a.GatherExtent != 0 || len(a.Strides) != len(b.Strides) {
+		return false
+	}
+	for i := range a.Strides {
+		if a.Strides[i] != b.Strides[i] && extents[i] != 1 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,197 @@
+package fusion
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
+)
+
+// lowered is a group as package lower lays it out.
+type lowered struct {
+	block   *lower.Block
+	nodes   []int     // positions in the segment of the nodes given to lower
+	stored  []ir.ID   // which the block writes
+	work    []float64 // evaluations of each node; nil if lower does not say
+	kernels []*Kernel // of the pieces, once compiled
+}
+
+// lower lays out a kernel group, once. The refusal is that of package lower.
+func (s *search) lower(gr *group) *Refusal {
+	if gr.lowered != nil {
+		return nil
+	}
+	l, err := s.layOut(gr)
+	if err == nil {
+		gr.lowered = l
+		return nil
+	}
+	var r *lower.Refusal
+	if errors.As(err, &r) {
+		out := &Refusal{Rule: string(r.Rule), Got: r.Got, Limit: r.Limit, Detail: r.Detail}
+		return out
+	}
+	return &Refusal{Rule: RuleLowering, Detail: err.Error()}
+}
+
+func (s *search) layOut(gr *group) (*lowered, error) {
+	l := &lowered{nodes: s.members(gr), stored: s.stored(gr)}
+	nodes := make([]ir.Node, len(l.nodes))
+	for i, n := range l.nodes {
+		nodes[i] = s.g.Nodes[n]
+	}
+	var err error
+	l.block, err = lower.New(nodes, s.layouts, func(id ir.ID) bool { return slices.Contains(l.stored, id) })
+	if err != nil {
+		return nil, err
+	}
+	if w, ok := any(l.block).(interface{ Work() []float64 }); ok {
+		l.work = w.Work()
+	}
+	return l, nil
+}
+
+// layouts gives what a block reads its place in its base, and what it stores one
+// of its own.
+func (s *search) layouts(id ir.ID) ir.Layout { return s.g.layout[id] }
+
+// members returns the nodes of a group in recorded order: those of its units, and
+// the views between them.
+func (s *search) members(gr *group) []int {
+	out := make([]int, 0, len(gr.units)+4)
+	for _, u := range gr.units {
+		x := &s.units[u]
+		out = append(out, x.node)
+		for _, t := range s.g.Nodes[x.node].In {
+			if r := s.g.root[t.ID]; r != t.ID && s.inside(x, r) {
+				out = append(out, s.g.chain(t.ID)...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// lowerAll lays out every kernel group. Those that the search took for granted and
+// lower refuses are taken apart, down to single nodes; a single one that it
+// refuses is left to a routine of the device.
+func (s *search) lowerAll() {
+	for again := true; again; {
+		again = false
+		for _, top := range slices.Clone(s.groups) {
+			for _, gr := range top.leaves() {
+				if gr.kind != kernelGroup || gr.parent != nil {
+					continue
+				}
+				r := s.lower(gr)
+				if r == nil {
+					continue
+				}
+				s.single(gr)
+				again = true
+				if len(gr.kids) > 0 {
+					s.split(gr, *r)
+					break // the groups of this pack are no longer those of it
+				}
+				gr.kind, gr.fixed, gr.lowered = routineGroup, true, nil
+				s.refusals = append(s.refusals, Refusal{Producer: s.first(gr), Consumer: s.first(gr), Rule: r.Rule, Got: r.Got, Limit: r.Limit, Detail: r.Detail})
+				break
+			}
+			if again {
+				break
+			}
+		}
+	}
+}
+
+// single takes the packs apart in which a group shares a launch.
+func (s *search) single(gr *group) {
+	for gr.pack != nil {
+		s.unpack(gr.pack)
+	}
+}
+
+// compile asks the target for the kernels of every group. A fused kernel that the
+// device would interpret is taken apart, if the device would generate its parts.
+func (s *search) compile() (split bool, err error) {
+	for _, top := range slices.Clone(s.groups) {
+		for _, gr := range top.leaves() {
+			if gr.kind != kernelGroup {
+				continue
+			}
+			generated, err := s.generate(gr)
+			if err != nil {
+				return split, err
+			}
+			if generated || len(gr.kids) == 0 {
+				continue
+			}
+			parts := true
+			for _, k := range gr.kids {
+				ok, err := s.partGenerated(gr, k)
+				if err != nil {
+					return split, err
+				}
+				parts = parts && ok
+			}
+			if !parts {
+				continue
+			}
+			s.single(gr)
+			s.split(gr, Refusal{Rule: RuleNotGenerated})
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// generate compiles a group and reports whether the device generates all of it.
+func (s *search) generate(gr *group) (bool, error) {
+	l := gr.lowered
+	if l.kernels == nil {
+		kernels := make([]*Kernel, len(l.block.Pieces))
+		for i, p := range l.block.Pieces {
+			k, err := s.p.Target.Kernel(p)
+			if err != nil {
+				return false, err
+			}
+			kernels[i] = k
+		}
+		l.kernels = kernels
+	}
+	for _, k := range l.kernels {
+		if k != nil && k.Code != nil && !k.Code.Generated() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// partGenerated reports whether a part of a group, or what it would be taken apart
+// to, is generated: whether there is a gain in taking the group apart.
+func (s *search) partGenerated(gr, part *group) (bool, error) {
+	was := slices.Clone(part.units)
+	part.units = slices.DeleteFunc(part.units, func(u int) bool { return s.units[u].group != gr })
+	defer func() { part.units = was }()
+	if len(part.units) == 0 {
+		return true, nil
+	}
+	s.adopt(part)
+	defer s.adopt(gr)
+	l, err := s.layOut(part)
+	if err != nil {
+		return false, nil // nothing that lower takes alone
+	}
+	probe := &group{lowered: l}
+	ok, err := s.generate(probe)
+	if err != nil || ok {
+		return ok, err
+	}
+	for _, k := range part.kids {
+		if ok, err := s.partGenerated(part, k); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}
