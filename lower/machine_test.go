@@ -55,12 +55,14 @@ type machine struct {
 	// refused counts what the amd64 generator says of the kernels of blocks.
 	refused map[string]int
 	compile bool
+	pieces  int // of the last block
 }
 
 var errFault = errors.New("fault")
 
 // launch runs a lowered block over tensors.
 func (m *machine) launch(b *lower.Block, find func(ir.ID) *tensor) error {
+	m.pieces = len(b.Pieces)
 	for _, p := range b.Pieces {
 		k, params, err := p.Build()
 		if err != nil {

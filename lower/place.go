@@ -50,7 +50,7 @@ func (l *lowering) evaluate(d *domain, root int) (*eval, error) {
 		if len(e.wishes) > 0 {
 			return nil, e.makeGroup()
 		}
-		if refusal != nil {
+		if refusal != nil && e.whole { // else another piece may cover it
 			return nil, refusal
 		}
 		return e, nil
@@ -165,9 +165,9 @@ func (e *eval) place(w int) (bool, error) {
 	return false, nil
 }
 
-// region is a part of a tensor: per dimension from low to high.
+// region is a part of a tensor: per dimension from low to high in steps.
 type region struct {
-	low, high []int64
+	low, high, step []int64
 }
 
 func (b *region) full(shape ir.Shape) bool {
@@ -176,30 +176,31 @@ func (b *region) full(shape ir.Shape) bool {
 			return false
 		}
 	}
-	return true
+	return b.size() == int64(shape.Size())
 }
 
 func (b *region) size() int64 {
 	n := int64(1)
 	for d := range b.low {
-		n *= b.high[d] - b.low[d] + 1
+		n *= (b.high[d]-b.low[d])/b.step[d] + 1
 	}
 	return n
 }
 
-// overlaps reports whether two regions meet, within whether b lies in o.
+// overlaps reports whether two regions meet.
 func (b *region) overlaps(o *region) bool {
 	for d := range b.low {
-		if b.high[d] < o.low[d] || o.high[d] < b.low[d] {
+		if b.high[d] < o.low[d] || o.high[d] < b.low[d] || (b.low[d]-o.low[d])%gcd(b.step[d], o.step[d]) != 0 {
 			return false
 		}
 	}
 	return true
 }
 
+// within reports whether b lies in o.
 func (b *region) within(o *region) bool {
 	for d := range b.low {
-		if b.low[d] < o.low[d] || b.high[d] > o.high[d] {
+		if b.low[d] < o.low[d] || b.high[d] > o.high[d] || b.step[d]%o.step[d] != 0 || (b.low[d]-o.low[d])%o.step[d] != 0 {
 			return false
 		}
 	}
@@ -212,7 +213,13 @@ func (e *eval) image(shape ir.Shape, m imap) (*region, bool) {
 	b := &region{}
 	for _, f := range m {
 		low, high := f.span(e.extents)
-		b.low, b.high = append(b.low, low), append(b.high, high)
+		step := int64(0)
+		for a, c := range f[1:] {
+			if e.extents[a] > 1 {
+				step = gcd(step, abs(c))
+			}
+		}
+		b.low, b.high, b.step = append(b.low, low), append(b.high, high), append(b.step, max(step, 1))
 	}
 	if e.elements() == 0 {
 		return b, shape.Size() == 0

@@ -39,13 +39,13 @@ func viewOf(n *ir.Node) (*viewMap, bool) {
 		if !ok {
 			return nil, false
 		}
-		unit[d] = 0
 		v.off[d] = l.Offset
 		v.coef = append(v.coef, append([]int64(nil), l.Strides...))
 		sum.Offset += l.Offset * rowMajor[d]
 		for i, st := range l.Strides {
 			sum.Strides[i] += st * rowMajor[d]
 		}
+		unit[d] = 0 // the layout may share it
 	}
 	// Only a row that is linear in the strides is known by its answers to units.
 	same := sum.Offset == whole.Offset
@@ -133,7 +133,6 @@ func boxesOf(i int, n *ir.Node) ([]*box, error) {
 			if err != nil {
 				return nil, err
 			}
-			unit[d] = 0
 			low, count, dim, sign := l.Offset, int64(1), -1, int64(1)
 			for o, st := range l.Strides {
 				if st == 0 || t.Shape[o] == 1 {
@@ -148,6 +147,7 @@ func boxesOf(i int, n *ir.Node) ([]*box, error) {
 				}
 				used++
 			}
+			unit[d] = 0 // the layout may share it
 			b.low, b.n, b.dim, b.sign = append(b.low, low), append(b.n, count), append(b.dim, dim), append(b.sign, sign)
 		}
 		for _, e := range t.Shape {
