@@ -390,3 +390,17 @@ func (c *Call) GraphArity(attr string) (in, out int) {
 	}
 	return 0, 0
 }
+
+// Arrays waits for inputs and returns their elements.
+func (c *Call) Arrays(inputs ...int) ([]sinter.Array, error) {
+	ts := make([]*sinter.Tensor, len(inputs))
+	for k, i := range inputs {
+		ts[k] = c.In(i)
+	}
+	return sinter.Read(c.Context(), ts...)
+}
+
+// ArrayTensor makes a tensor of an array.
+func (c *Call) ArrayTensor(a sinter.Array) *sinter.Tensor {
+	return c.Own(sinter.FromBytes(c.Of(), a.DType, a.Bytes, a.Shape...))
+}

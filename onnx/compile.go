@@ -61,14 +61,14 @@ func (m *Model) Compile(opts ...Option) (*Program, error) {
 	for _, f := range m.Functions {
 		c.funcs[funcKey{f.Domain, f.Name, f.Overload}] = f
 	}
-	p := &Program{model: m, defaults: map[string]*Value{}, device: c.opts.device}
+	p := &Program{model: m, defaults: map[string]*Value{}, device: c.opts.device, observe: c.opts.observe}
 	c.folder = newFolder(c)
 	defer c.folder.close()
 	p.main = c.program(m.Graph, p)
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	p.shared = c.shared
+	p.shared, p.draws = c.shared, sinter.NewGenerator(c.opts.seed)
 	return p, nil
 }
 

@@ -104,8 +104,19 @@ func (h *Host) array() sinter.Array {
 	return sinter.Array{DType: d, Shape: h.Shape, Bytes: b}
 }
 
-// tensor returns the elements as a tensor of a device.
+// tensor returns the elements as a tensor of a device: a single one as a
+// constant, which kernels take without memory.
 func (h *Host) tensor(d *sinter.Device) *sinter.Tensor {
+	if h.Size() == 1 {
+		switch {
+		case h.IsFloat():
+			return sinter.On(d).Full(h.Floats[0], h.Elem.DType(), h.Shape...)
+		case h.Elem == Bool:
+			return sinter.On(d).Full(h.Ints[0] != 0, sinter.Bool, h.Shape...)
+		case h.Elem != Uint64:
+			return sinter.On(d).Full(h.Ints[0], h.Elem.DType(), h.Shape...)
+		}
+	}
 	a := h.array()
 	return sinter.FromBytes(sinter.On(d), a.DType, a.Bytes, a.Shape...)
 }

@@ -13,7 +13,8 @@ type Program struct {
 	defaults map[string]*Value // of inputs that have an initializer
 	main     *block
 	device   *sinter.Device // where it runs; nil: where the inputs are
-	shared   []*constant    // everything that was uploaded, for Release
+	draws    *sinter.Generator
+	shared   []*constant // everything that was uploaded, for Release
 }
 
 // Option configures [Model.Compile].
@@ -22,6 +23,7 @@ type Option func(*options)
 type options struct {
 	device *sinter.Device
 	noFold bool
+	seed   uint64
 }
 
 // On makes the program run on a device; inputs from others are moved there.
@@ -29,6 +31,10 @@ func On(d *sinter.Device) Option { return func(o *options) { o.device = d } }
 
 // WithoutFolding keeps nodes whose inputs are constants, to be run every time.
 func WithoutFolding() Option { return func(o *options) { o.noFold = true } }
+
+// Seed seeds the random operators that have no seed of their own; 0 if it is not
+// given. Draws of one run after the other, and of runs at the same time, differ.
+func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
 // Inputs returns the inputs that the program takes, those with a default last
 // among them or not, in the order of the file.
@@ -39,6 +45,24 @@ func (p *Program) Outputs() []*ValueInfo { return p.outputs }
 
 // Optional reports whether an input has a default, so that it may be left out.
 func (p *Program) Optional(input string) bool { return p.defaults[input] != nil }
+
+// Random reports whether outputs depend on random operators, of which the
+// standard does not say what they draw.
+func (p *Program) Random() bool { return p.main.random() }
+
+func (b *block) random() bool {
+	for _, s := range b.steps {
+		if s.op.random {
+			return true
+		}
+		for _, inner := range s.blocks {
+			if inner.random() {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Model returns the model that the program was compiled from.
 func (p *Program) Model() *Model { return p.model }

@@ -16,6 +16,7 @@ type run struct {
 	device *sinter.Device
 	refs   map[*sinter.Tensor]*tensorRef
 	depth  int
+	draws  *sinter.Generator // of nodes without a seed
 }
 
 // tensorRef counts the values that hold a tensor made in this run, and says
@@ -115,7 +116,7 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 		scope = sinter.NewScope("onnx")
 	}
 	defer scope.End()
-	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}}
+	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}, draws: p.draws}
 	f := &frame{run: r, block: p.main, vals: make([]*Value, p.main.slots), scope: scope}
 	for i, slot := range p.main.inputs {
 		v := inputs[p.inputs[i].Name]
@@ -243,7 +244,11 @@ func (f *frame) execute() error {
 		if err := f.run.ctx.Err(); err != nil {
 			return fmt.Errorf("onnx: %s: %w", s.label, err)
 		}
-		if err := f.exec(s); err != nil {
+		exec := f.exec
+		if f.run.observe != nil {
+			exec = f.observed
+		}
+		if err := exec(s); err != nil {
 			return err
 		}
 		for _, slot := range s.dies {

@@ -89,7 +89,7 @@ func compareArrays(g, w sinter.Array, tol tolerance) (excess, error) {
 		}
 	}
 	if worst.share > 1 || math.IsNaN(worst.share) {
-		return worst, fmt.Errorf("%s", worst.text)
+		return worst, fmt.Errorf("%w: %s", errValue, worst.text)
 	}
 	return worst, nil
 }
