@@ -14,6 +14,7 @@ type Program struct {
 	main     *block
 	device   *sinter.Device // where it runs; nil: where the inputs are
 	draws    *sinter.Generator
+	observe  func(Step)  // nil: nobody asked
 	shared   []*constant // everything that was uploaded, for Release
 }
 
@@ -21,9 +22,10 @@ type Program struct {
 type Option func(*options)
 
 type options struct {
-	device *sinter.Device
-	noFold bool
-	seed   uint64
+	device  *sinter.Device
+	noFold  bool
+	seed    uint64
+	observe func(Step)
 }
 
 // On makes the program run on a device; inputs from others are moved there.

@@ -12,11 +12,12 @@ import (
 
 // run is the state of one call of [Program.Run]. One goroutine uses it.
 type run struct {
-	ctx    context.Context
-	device *sinter.Device
-	refs   map[*sinter.Tensor]*tensorRef
-	depth  int
-	draws  *sinter.Generator // of nodes without a seed
+	ctx     context.Context
+	device  *sinter.Device
+	refs    map[*sinter.Tensor]*tensorRef
+	depth   int
+	draws   *sinter.Generator // of nodes without a seed
+	observe func(Step)
 }
 
 // tensorRef counts the values that hold a tensor made in this run, and says
@@ -116,7 +117,7 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 		scope = sinter.NewScope("onnx")
 	}
 	defer scope.End()
-	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}, draws: p.draws}
+	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}, draws: p.draws, observe: p.observe}
 	f := &frame{run: r, block: p.main, vals: make([]*Value, p.main.slots), scope: scope}
 	for i, slot := range p.main.inputs {
 		v := inputs[p.inputs[i].Name]
