@@ -22,8 +22,8 @@ var _ = register(
 			}
 			return topK(c, k, c.Bool("largest"))
 		}},
-	opDef{name: "CumSum", since: 11, in: two, out: one, attrs: scanAttrs, run: func(c *Call) error { return scanOp(c, (*sinter.Tensor).CumSum, 0) }},
-	opDef{name: "CumProd", since: 26, in: two, out: one, attrs: scanAttrs, run: func(c *Call) error { return scanOp(c, (*sinter.Tensor).CumProd, 1) }},
+	opDef{name: "CumSum", since: 11, in: two, out: one, attrs: scanAttrs, run: func(c *Call) error { return runningOp(c, (*sinter.Tensor).CumSum, 0) }},
+	opDef{name: "CumProd", since: 26, in: two, out: one, attrs: scanAttrs, run: func(c *Call) error { return runningOp(c, (*sinter.Tensor).CumProd, 1) }},
 	opDef{name: "Hardmax", in: one, out: one, attrs: []attrSpec{intAttr("axis", 1)},
 		run: func(c *Call) error {
 			return flattened(c, func(x *sinter.Tensor, axis int) *sinter.Tensor { return hardmax(x, axis) })
@@ -74,9 +74,9 @@ func topK(c *Call, k int, largest bool) error {
 	return nil
 }
 
-// scanOp accumulates along an axis; an exclusive scan starts with a neutral
+// runningOp accumulates along an axis; an exclusive scan starts with a neutral
 // element and leaves out the last.
-func scanOp(c *Call, f func(*sinter.Tensor, int) *sinter.Tensor, neutral int) error {
+func runningOp(c *Call, f func(*sinter.Tensor, int) *sinter.Tensor, neutral int) error {
 	at, err := c.HostInt(1)
 	if err != nil {
 		return err

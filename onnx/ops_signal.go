@@ -7,7 +7,7 @@ import (
 	"github.com/sinter-go/sinter"
 )
 
-var windowAttrs = []attrSpec{intAttr("output_datatype", int64(Float)), intAttr("periodic", 1)}
+var cosineAttrs = []attrSpec{intAttr("output_datatype", int64(Float)), intAttr("periodic", 1)}
 
 // window is an operator that makes a window of cosines with given coefficients.
 func window(name string, a ...float64) opDef {
@@ -33,7 +33,7 @@ func window(name string, a ...float64) opDef {
 		c.Set(0, c.HostTensor(h).Cast(e.DType()))
 		return nil
 	}
-	return opDef{name: name, since: 17, in: one, out: one, attrs: windowAttrs, run: run}
+	return opDef{name: name, since: 17, in: one, out: one, attrs: cosineAttrs, run: run}
 }
 
 var _ = register(
