@@ -195,7 +195,7 @@ func (g *gen) pinInvariants(prog []step) {
 	}
 	// Folding the partials of a striped reduction takes up to nine registers,
 	// which may be those of the accumulators.
-	avail := -max(most+4, 9-len(g.accs))
+	avail := -max(most+4+8*g.attempt, 9-len(g.accs))
 	for i := range g.limit {
 		if g.state[i] == free {
 			avail++
@@ -246,7 +246,7 @@ func (g *gen) take() asm.Vec {
 		}
 	}
 	if best < 0 {
-		refuse("an instruction needs more registers than there are")
+		refuse(shortage)
 	}
 	v := g.owner[best]
 	if _, ok := g.place(v); !ok {

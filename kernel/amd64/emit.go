@@ -54,6 +54,9 @@ func (g *gen) instr(s step) {
 	case kernel.OpReduce:
 		g.accumulate(s, in, ops)
 		return
+	case kernel.OpScan:
+		g.scanStep(in, ops[0], g.value(s.ref, s.copy))
+		return
 	}
 	dst := g.value(s.ref, s.copy)
 	if g.faulty(in) {

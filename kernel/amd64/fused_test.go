@@ -23,7 +23,6 @@ type fusedMaker struct {
 	dots    bool
 	scans   bool
 	gathers bool
-	nodes   int
 }
 
 // fusedKinds are the families of kernels; the name leads failure reports.
@@ -273,6 +272,6 @@ func TestFusedKernels(t *testing.T) {
 	}
 	sort.Slice(why, func(i, j int) bool { return refused[why[i]] > refused[why[j]] })
 	for _, w := range why {
-		t.Logf("refused %4d  %s", refused[w], w)
+		t.Errorf("refused %4d  %s", refused[w], w)
 	}
 }

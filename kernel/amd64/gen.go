@@ -45,9 +45,13 @@ type gen struct {
 	last   int          // the last stage
 	ctx    int32        // bytes of the context block so far
 
-	need  []bool // instructions that contribute to a store
-	saved map[kernel.Ref]rowValue
-	kept  map[kernel.Ref]asm.Mem // row buffers of what M2 reductions read twice
+	need         []bool // instructions that contribute to a store or a fault
+	passes       []pass
+	scanning     map[val]*scanState
+	launchExtent map[kernel.Ref]bool // extents of the launch, not of the whole
+	attempt      int                 // the first that ran out of registers is followed by others
+	saved        map[kernel.Ref]rowValue
+	kept         map[kernel.Ref]asm.Mem // row buffers of what M2 reductions read twice
 
 	ptr     map[int]asm.Reg // arguments whose pointer sits in a register
 	running bool            // pointers that do not, are in argCur rather than argPtr
@@ -62,6 +66,23 @@ type gen struct {
 // generate translates a kernel. With stream, whole vectors are stored past the
 // caches.
 func generate(k *kernel.Kernel, level Level, stream bool) (p *program, err error) {
+	for attempt := range attempts {
+		p, err = try(k, level, stream, attempt)
+		if un, ok := err.(*Unsupported); !ok || un.Reason != shortage {
+			break
+		}
+	}
+	return p, err
+}
+
+// attempts is how often a kernel is tried: each time with fewer registers that
+// hold one value over a whole loop.
+const attempts = 3
+
+// shortage is the refusal of an instruction that finds no register.
+const shortage = "an instruction needs more registers than there are"
+
+func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			why, ok := r.(refusal)
@@ -71,8 +92,10 @@ func generate(k *kernel.Kernel, level Level, stream bool) (p *program, err error
 			p, err = nil, &Unsupported{k.Name, string(why)}
 		}
 	}()
-	lowered := lower(k)
-	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, wide: level == AVX512, stream: stream, p: &program{k: k, level: level}}
+	lowered, own := lower(k)
+	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, launchExtent: own, wide: level == AVX512, stream: stream, attempt: attempt, p: &program{k: k, level: level}}
+	g.scanning = map[val]*scanState{}
+	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	g.check()
 	g.shape()
 	g.classify()
@@ -95,15 +118,7 @@ func (g *gen) check() {
 		if in.Op != kernel.OpStore && in.Type.Size() == 8 {
 			lane = 8
 		}
-		if in.Op == kernel.OpScan {
-			refuse("instruction %s", in.Op)
-		}
-		if g.faulty(in) {
-			g.p.faults = true
-			if !g.needed()[i] {
-				refuse("an unused instruction that may note a fault")
-			}
-		}
+		g.p.faults = g.p.faults || g.faulty(in)
 	}
 	g.n = total / lane
 	g.p.lanes = g.n
@@ -131,35 +146,24 @@ func (g *gen) shape() {
 	k, p := g.k, g.p
 	p.vAxis, p.uAxis, p.rAxis = -1, -1, -1
 	from, to := k.ReducedAxes()
+	// Lanes run along the reduced axis where all trees are striped over enough
+	// of them, or along a kept one; columns says that this suits every tree.
 	rows, columns := to-from == 1, true
 	for i := range k.Body {
 		in := &k.Body[i]
-		if in.Op != kernel.OpReduce {
+		if in.Op == kernel.OpScan {
+			rows = false
+		}
+		if in.Op != kernel.OpReduce || g.anyOrder(in) {
 			continue
 		}
 		r := k.Reductions[in.Imm]
-		switch r.Kind {
-		case kernel.Sum, kernel.Prod, kernel.Max, kernel.Min, kernel.Dot:
-		case kernel.M2:
-			columns = false
-			if r.Tree.Kind != kernel.Striped || !in.Type.IsFloat() {
-				refuse("deviations along the tree %s", r.Tree)
-			}
-		default:
-			refuse("reduction kind %d", r.Kind)
+		t := r.Tree
+		if t.Chunk < 1 || t.Kind == kernel.Striped && (t.Lanes < 1 || t.Lanes&(t.Lanes-1) != 0 || t.Lanes > 1024) {
+			refuse("the tree %s", t)
 		}
-		if in.Type == ir.Bool {
-			refuse("reduction of bool")
-		}
-		if r.Kind == kernel.Dot && !in.Type.IsFloat() {
-			refuse("dot of %s", in.Type)
-		}
-		if r.Tree.Kind != kernel.Striped || r.Kind == kernel.Dot {
-			rows = rows && g.anyOrder(in) && r.Kind != kernel.Dot
-		}
-		if r.Tree.Kind == kernel.Striped {
-			columns = columns && g.anyOrder(in)
-		}
+		rows = rows && t.Kind == kernel.Striped && t.Lanes >= g.n && t.Chunk%t.Lanes == 0 && r.Kind != kernel.Dot
+		columns = columns && t.Kind != kernel.Striped
 	}
 	strided := func(axis int) (n int) {
 		for _, a := range k.Args {
@@ -181,9 +185,6 @@ func (g *gen) shape() {
 		g.byRows = true
 		best = from
 	} else if to > from {
-		if !columns {
-			refuse("reductions of different trees")
-		}
 		p.rAxis, p.rFrom = to-1, from
 	}
 	p.vAxis, p.byRows = best, g.byRows

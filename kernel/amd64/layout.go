@@ -8,20 +8,22 @@ import (
 
 // The words at the start of the context block, in bytes from DI.
 const (
-	wLanes     = 8 * iota // extent along the vector axis
-	wRows                 // rows left to run
-	wReduced              // extent of the reduced axis, when it is a loop
-	wScratch              // memory for the results of chunks
-	wMainEnd              // end of the unmasked part along the vector axis
-	wLimit                // elements that the current striped pass covers
-	wChunkFrom            // the current chunk: start,
-	wStripeEnd            // end of its whole stripes,
-	wChunkEnd             // and end
-	wChunks               // chunks done
-	wLeft                 // reduced elements left
-	wCount                // lanes in use in a masked step
-	wFault                // not zero: something in the data was at fault
-	wIndex                // kernel.MaxAxes words: current logical index per axis
+	wLanes      = 8 * iota // extent along the vector axis
+	wRows                  // rows left to run
+	wReduced               // extent of the reduced axis, when it is a loop
+	wStripe                // bytes from the first to the current partial, lanes along a kept axis
+	wStripeMask            // bytes of all partials, less one
+	wElement               // bytes from the first to the current element of a chunk, likewise
+	wMainEnd               // end of the unmasked part along the vector axis
+	wLimit                 // elements that the current striped pass covers
+	wChunkFrom             // the current chunk: start,
+	wStripeEnd             // end of its whole stripes,
+	wChunkEnd              // and end
+	wChunks                // chunks done
+	wLeft                  // reduced elements left
+	wCount                 // lanes in use in a masked step
+	wFault                 // not zero: something in the data was at fault
+	wIndex                 // kernel.MaxAxes words: current logical index per axis
 )
 
 const (
@@ -51,12 +53,15 @@ type paramSlot struct {
 	typ    ir.DType
 	index  int  // number of the parameter, or of the axis
 	extent bool // an extent instead of a parameter
+	launch bool // of the launch, not of the whole
 }
 
-// array is room for the results of chunks.
+// array is room for the results of the chunks of a pass.
 type array struct {
-	word int32 // with its place
-	size int   // bytes per chunk
+	word  int32 // with its place
+	size  int   // bytes per chunk
+	chunk int   // elements
+	whole bool  // as many bytes per element of one chunk, and no more
 }
 
 // program is generated code and what is needed to call it.
@@ -75,12 +80,8 @@ type program struct {
 	slots   []paramSlot
 	buffers []int32 // words with the place of each row buffer
 	arrays  []array
-	// vectors of scratch that each chunk needs, when lanes run along a kept axis
-	columns int
-	chunk   int
-	faults  bool  // the code may set wFault
-	longest int64 // row that the code can reduce; 0: no limit
-	cost    int   // instructions per element, roughly
+	faults  bool // the code may set wFault
+	cost    int  // instructions per element, roughly
 }
 
 func (g *gen) word(off int32) asm.Mem { return asm.Ptr(asm.DI, off) }

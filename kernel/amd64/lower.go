@@ -11,8 +11,10 @@ import (
 // passes: the extremum m, then the least index of an element that equals it. A
 // NaN extremum equals nothing, but then every NaN element qualifies; if there
 // is none, no element differs from itself. Equality takes -0 for +0, as the
-// reduction does. The result shares nothing with k that it changes.
-func lower(k *kernel.Kernel) *kernel.Kernel {
+// reduction does. Indices count in the logical order of the reduced axes. The
+// result shares nothing with k that it changes. The extents in own are those of
+// the launch.
+func lower(k *kernel.Kernel) (lowered *kernel.Kernel, own map[kernel.Ref]bool) {
 	isArg := func(in kernel.Instr) bool {
 		if in.Op != kernel.OpReduce {
 			return false
@@ -21,8 +23,9 @@ func lower(k *kernel.Kernel) *kernel.Kernel {
 		return kind == kernel.ArgMax || kind == kernel.ArgMin
 	}
 	if !slices.ContainsFunc(k.Body, isArg) {
-		return k
+		return k, nil
 	}
+	own = map[kernel.Ref]bool{}
 	out := *k
 	out.Body, out.Rares = nil, nil
 	out.Reductions = slices.Clone(k.Reductions)
@@ -40,10 +43,8 @@ func lower(k *kernel.Kernel) *kernel.Kernel {
 		out.Reductions = append(out.Reductions, kernel.Reduction{Kind: kind, Tree: kernel.StripedTree})
 		return emit(kernel.OpReduce, t, uint64(len(out.Reductions)-1), x)
 	}
-	axis, end := k.ReducedAxes()
-	if end-axis > 1 {
-		refuse("arg reductions over %d axes", end-axis)
-	}
+	from, to := k.ReducedAxes()
+	position := kernel.None // of the element in the group
 	at := make([]kernel.Ref, len(k.Body))
 	for i, in := range k.Body {
 		for _, p := range []*kernel.Ref{&in.A, &in.B, &in.C} {
@@ -71,9 +72,17 @@ func lower(k *kernel.Kernel) *kernel.Kernel {
 		if t.IsFloat() {
 			hit = emit(kernel.OpOr, ir.Bool, 0, hit, emit(kernel.OpNe, ir.Bool, 0, x, x))
 		}
-		index := emit(kernel.OpIndex, ir.I64, uint64(axis))
+		if position == kernel.None {
+			position = emit(kernel.OpIndex, ir.I64, uint64(from))
+			for axis := from + 1; axis < to; axis++ {
+				n := emit(kernel.OpExtent, ir.I64, uint64(axis))
+				own[n] = true
+				index := emit(kernel.OpIndex, ir.I64, uint64(axis))
+				position = emit(kernel.OpAdd, ir.I64, 0, emit(kernel.OpMul, ir.I64, 0, position, n), index)
+			}
+		}
 		none := emit(kernel.OpConst, ir.I64, 1<<63-1)
-		at[i] = reduce(kernel.Min, ir.I64, emit(kernel.OpSelect, ir.I64, 0, hit, index, none))
+		at[i] = reduce(kernel.Min, ir.I64, emit(kernel.OpSelect, ir.I64, 0, hit, position, none))
 	}
-	return &out
+	return &out, own
 }

@@ -88,67 +88,12 @@ func (g *gen) spread32(dst asm.Vec, src asm.Reg) {
 	g.a.RM(asm.VBROADCASTSS, g.lengthOf(4), dst, asm.V(dst))
 }
 
-// foldMoments combines the records of more than one chunk along the tree. No
-// partial of the tree starts from more than nothing, so the first records are
-// the partials; the others join them in order; then they fold by halves.
-func (g *gen) foldMoments(in *kernel.Instr, tree kernel.Tree, array, slot asm.Mem) {
-	a := g.a
-	g.unpin()
-	p, q, n, w, i := asm.SI, asm.R8, rLoop, asm.R9, asm.R10
-	l := g.length(in.Type)
-
-	a.Load(n, g.word(wChunks))
-	a.MovImm(i, int64(tree.Lanes))
-	few, more := a.NewLabel(), a.Here()
-	a.Alu(asm.CMP, i, n)
-	a.Jcc(asm.GreatEq, few)
-	a.Mov(p, i)
-	a.AluImm(asm.AND, p, int32(tree.Lanes-1))
-	a.ImulImm(p, p, momentSize)
-	a.AluMem(asm.ADD, p, array)
-	a.ImulImm(q, i, momentSize)
-	a.AluMem(asm.ADD, q, array)
-	g.joinMoments(in.Type, p, q)
-	a.AluImm(asm.ADD, i, 1)
-	a.Jmp(more)
-	a.Bind(few)
-	a.MovImm(rTmp, int64(tree.Lanes))
-	a.Alu(asm.CMP, n, rTmp)
-	a.Cmov(asm.Greater, n, rTmp)
-
-	a.MovImm(w, int64(tree.Lanes/2))
-	level := a.Here()
-	next := a.NewLabel()
-	a.Mov(i, n)
-	a.Alu(asm.SUB, i, w) // records with a partner
-	a.AluImm(asm.CMP, i, 0)
-	a.Jcc(asm.LessEq, next)
-	a.Load(p, array)
-	a.ImulImm(q, w, momentSize)
-	a.Alu(asm.ADD, q, p)
-	pair := a.Here()
-	g.joinMoments(in.Type, p, q)
-	a.AluImm(asm.ADD, p, momentSize)
-	a.AluImm(asm.ADD, q, momentSize)
-	a.Dec(i)
-	a.Jcc(asm.NotEq, pair)
-	a.Mov(n, w)
-	a.Bind(next)
-	a.ShiftImm(asm.SHR, w, 1)
-	a.Jcc(asm.NotEq, level)
-	a.Load(p, array)
-	x := g.tmp()
-	a.RM(asm.VMOVUPS, l, x, asm.M(asm.Ptr(p, momentM2)))
-	a.MR(asm.VMOVUPSST, l, asm.M(slot), x)
-	g.done()
-}
-
-// joinMoments combines record q into record p by Chan's formula, every product
-// rounded before it is added.
-func (g *gen) joinMoments(t ir.DType, p, q asm.Reg) {
+// joinMoments combines the moments at a place of record q into those of record p
+// by Chan's formula, every product rounded before it is added.
+func (g *gen) joinMoments(t ir.DType, p, q asm.Reg, place int32) {
 	a, l := g.a, g.length(t)
 	op := func(s, d asm.Op, dst, x, y asm.Vec) { a.RVM(pick(t, s, d), l, dst, x, asm.V(y)) }
-	at := func(r asm.Reg, field int32) asm.Arg { return asm.M(asm.Ptr(r, field)) }
+	at := func(r asm.Reg, field int32) asm.Arg { return asm.M(asm.Ptr(r, place+field)) }
 	na, nb, n, d, u, v := g.tmp(), g.tmp(), g.tmp(), g.tmp(), g.tmp(), g.tmp()
 	li := g.lengthOf(4)
 	a.RM(asm.VMOVUPS, li, na, at(p, momentCount))

@@ -12,9 +12,9 @@ func (g *gen) plan() {
 	g.ctx = (g.ctx + 63) &^ 63
 	g.initAlloc()
 	g.lane, g.laneB, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot(), g.slot()
+	g.makePasses()
 	g.setUnroll()
 
-	g.chooseSaved()
 	needed := g.needed()
 	for i := range g.k.Body {
 		in := &g.k.Body[i]
@@ -28,7 +28,7 @@ func (g *gen) plan() {
 			continue
 		case kernel.OpParam, kernel.OpExtent:
 			m := g.slot()
-			g.p.slots = append(g.p.slots, paramSlot{m.Disp, in.Type, int(in.Imm), in.Op == kernel.OpExtent})
+			g.p.slots = append(g.p.slots, paramSlot{m.Disp, in.Type, int(in.Imm), in.Op == kernel.OpExtent, g.launchExtent[r]})
 			g.alloc.mem[mkVal(r, shared)] = m
 			continue
 		}
@@ -43,7 +43,7 @@ func (g *gen) plan() {
 	}
 }
 
-// needed says which instructions contribute to a store.
+// needed says which instructions contribute to a store, or to a fault.
 func (g *gen) needed() []bool {
 	if g.need != nil {
 		return g.need
@@ -51,7 +51,7 @@ func (g *gen) needed() []bool {
 	n := make([]bool, len(g.k.Body))
 	for i := len(g.k.Body) - 1; i >= 0; i-- {
 		in := &g.k.Body[i]
-		if in.Op == kernel.OpStore {
+		if in.Op == kernel.OpStore || g.faulty(in) {
 			n[i] = true
 		}
 		if n[i] {
@@ -89,35 +89,29 @@ func (g *gen) setUnroll() {
 		if g.faulty(&g.k.Body[i]) {
 			slow += 16
 		}
-		switch g.k.Body[i].Op {
-		case kernel.OpConst, kernel.OpParam:
+		if op := g.k.Body[i].Op; op == kernel.OpConst || op == kernel.OpParam {
 			continue
-		case kernel.OpReduce:
-			reduces++
 		}
 		if g.class[i] == element || g.class[i] == vector {
 			size++
 		}
 	}
+	for i := range g.passes {
+		reduces = max(reduces, len(g.passes[i].reduces))
+	}
 	u := 4
 	switch {
-	case size > 120:
+	case size > 120 || g.attempt > 1:
 		u = 1
 	case size > 40:
 		u = 2
 	}
-	budget := 8
-	if !g.wide {
-		budget = 4
-	}
-	for u > 1 && u*max(reduces, 1) > budget {
-		u /= 2
-	}
-	if g.byRows && g.wide && reduces == 1 && size <= 12 {
+	if !g.byRows { // rows choose for every pass
+		for u > 1 && u*reduces > g.accumulators() {
+			u /= 2
+		}
+	} else if g.wide && reduces == 1 && len(g.passes) == 1 && size <= 12 {
 		u = 8
-	}
-	if reduces > budget {
-		refuse("%d reductions", reduces)
 	}
 	g.p.unroll = u
 	g.p.cost = size + slow + 1
@@ -140,54 +134,19 @@ func (g *gen) segment(c class, stage int) (list []kernel.Ref) {
 	return list
 }
 
-// pass lists what runs over the reduced axis at a stage: the reductions that
-// finish in it, the stores of the stage, and all that these need.
-func (g *gen) pass(stage int) (list, reduces []kernel.Ref) {
-	needed := g.needed()
-	want := make([]bool, len(g.k.Body))
-	for i := range g.k.Body {
-		in := &g.k.Body[i]
-		switch {
-		case !needed[i]:
-		case in.Op == kernel.OpReduce && g.stage[i] == stage+1:
-			want[i] = true
-			reduces = append(reduces, kernel.Ref(i))
-		case in.Op == kernel.OpStore && g.class[i] == element && g.stage[i] == stage:
-			want[i] = true
-		}
-	}
-	for i := len(g.k.Body) - 1; i >= 0; i-- {
-		if want[i] {
-			if v, ok := g.saved[kernel.Ref(i)]; ok && v.pass < stage {
-				continue // comes from its buffer
-			}
-			g.k.Body[i].Operands(func(r kernel.Ref) {
-				r = g.alias[r]
-				want[r] = want[r] || g.class[r] == element
-			})
-		}
-	}
-	for i := range want {
-		if want[i] {
-			list = append(list, kernel.Ref(i))
-		}
-	}
-	return list, reduces
-}
-
 // program unrolls a list of instructions: first what all copies share, then one
 // copy after the other. Values that outlive the segment are kept.
-// stage is the number of the pass, or -1.
-func (g *gen) program(list []kernel.Ref, copies, stage int) (prog []step) {
+// number is that of the pass, or -1.
+func (g *gen) program(list []kernel.Ref, copies, number int) (prog []step) {
 	isElement := false
 	for _, r := range list {
 		isElement = isElement || g.class[r] == element || g.k.Body[r].Op == kernel.OpReduce
 	}
 	add := func(r kernel.Ref, copy int) {
-		if v, ok := g.saved[r]; ok && stage > v.pass {
+		if v, ok := g.saved[r]; ok && number > v.pass {
 			prog = append(prog, step{r, copy, restore})
 			return
-		} else if ok && stage == v.pass {
+		} else if ok && number == v.pass {
 			prog = append(prog, step{r, copy, plain}, step{r, copy, save})
 			return
 		}
@@ -233,54 +192,33 @@ func (g *gen) combineOp(in *kernel.Instr) kernel.Op {
 	return kernel.OpAdd
 }
 
-// chunk returns the chunk and the lanes of the trees of a pass.
-func (g *gen) chunk(reduces []kernel.Ref) (tree kernel.Tree) {
-	tree = kernel.StripedTree
-	if !g.byRows {
-		tree = kernel.Tree{Kind: kernel.Sequential, Chunk: 1 << 30, Lanes: 1}
-	}
-	fixed := false
-	for _, r := range reduces {
-		in := &g.k.Body[r]
-		if g.anyOrder(in) {
-			continue
-		}
-		t := g.k.Reductions[in.Imm].Tree
-		if fixed && (t.Chunk != tree.Chunk || t.Lanes != tree.Lanes || t.Kind != tree.Kind) {
-			refuse("reductions of different trees")
-		}
-		tree, fixed = t, true
-	}
-	if tree.Chunk < 1 {
-		refuse("a chunk of %d elements", tree.Chunk)
-	}
-	if g.byRows && (tree.Lanes < g.n || tree.Lanes&(tree.Lanes-1) != 0 || tree.Chunk%tree.Lanes != 0 || tree.Lanes > 1024) {
-		refuse("a tree of %d lanes and chunks of %d elements", tree.Lanes, tree.Chunk)
-	}
-	return tree
-}
-
-// accumulate folds a value into its accumulator, in a register or, in masked
-// steps of a striped reduction, in the partial results in memory.
+// accumulate folds a value into its accumulator in a register or, in masked
+// steps of a striped reduction, into the partial results in memory.
 func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
 	l := g.length(in.Type)
-	op := g.combineOp(in)
-	dot := g.k.Reductions[in.Imm].Kind == kernel.Dot
+	if g.inMemory(s, in, ops) {
+		return
+	}
 	acc, ok := g.accs[[2]int{int(s.ref), s.copy}]
 	if _, twice := g.kept[s.ref]; twice {
 		x := g.reg(ops[0])
 		g.a.MR(asm.VMOVUPSST, l, asm.M(g.rowBuffer(s)), x)
 	}
-	if ok {
-		x := g.reg(ops[0])
-		if dot {
+	x := g.reg(ops[0])
+	if len(ops) == 2 {
+		if in.Type.IsFloat() {
 			g.a.RVM(pick(in.Type, asm.VFMADD231PS, asm.VFMADD231PD), l, acc, x, g.arg(ops[1]))
 			return
 		}
-		g.arith(op, in.Type, acc, asm.V(x), func() asm.Vec { return acc })
+		u := g.tmp()
+		g.arith(kernel.OpMul, in.Type, x, g.arg(ops[1]), func() asm.Vec { return u })
+		x = u
+	}
+	if ok {
+		g.arith(g.combineOp(in), in.Type, acc, asm.V(x), func() asm.Vec { return acc })
 		return
 	}
-	g.memoryFold(in, s.ref, g.reg(ops[0]))
+	g.memoryFold(in, s.ref, x)
 }
 
 // memoryFold adds x, or its lanes in use in a masked step, to the partials in
@@ -315,21 +253,4 @@ func (g *gen) fill(in *kernel.Instr, r asm.Vec) {
 		return
 	}
 	g.a.RM(asm.VMOVUPS, g.length(in.Type), r, asm.M(g.identity(in)))
-}
-
-// overElements reports whether anything runs over the reduced axis.
-func (g *gen) overElements() bool {
-	for s := range g.last + 1 {
-		if list, _ := g.pass(s); len(list) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// needChunk notes the smallest chunk, which needs the most room for results.
-func (g *gen) needChunk(t kernel.Tree) {
-	if g.p.chunk == 0 || t.Chunk < g.p.chunk {
-		g.p.chunk = t.Chunk
-	}
 }

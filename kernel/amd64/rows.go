@@ -1,53 +1,52 @@
 package amd64
 
 import (
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64/asm"
 )
 
 // rowBody runs one row with lanes along the reduced axis.
 func (g *gen) rowBody() {
-	for s := 0; s <= g.last; s++ {
+	for s := range g.last + 1 {
 		g.straight(g.segment(scalar, s), 1)
-		list, reduces := g.pass(s)
-		switch {
-		case len(list) == 0:
-		case len(reduces) == 0:
-			g.sweep(list, s)
-		default:
-			g.rowPass(list, reduces, s)
+		from, to := g.stagePasses(s)
+		for i := from; i < to; i++ {
+			if len(g.passes[i].reduces) == 0 {
+				g.sweep(g.passes[i].list, i)
+			} else {
+				g.rowPass(i)
+			}
 		}
 	}
 }
 
-// rowPass runs a list over the row and leaves the reductions' results, in all
+// rowPass runs a pass over the row and leaves the reductions' results, in all
 // lanes, in their slots.
-func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
-	a := g.a
-	tree := g.chunk(reduces)
-	g.needChunk(tree)
+func (g *gen) rowPass(number int) {
+	a, p := g.a, &g.passes[number]
+	tree, reduces := p.tree, p.reduces
 	for _, r := range reduces {
-		key := [2]int{int(r), 0}
-		if _, ok := g.bufs[key]; !ok {
-			g.bufs[key] = asm.Ptr(asm.DI, g.reserve(int32(tree.Lanes*8)))
-			at, size := g.reserve(64), 8
-			if g.deviations(r) {
-				size = momentSize
-				word := g.reserve(64)
-				g.p.buffers = append(g.p.buffers, word)
-				g.kept[r] = asm.Ptr(asm.DI, word)
-				g.p.longest = int64(tree.Chunk) * int64(tree.Chunk)
-			}
-			g.p.arrays = append(g.p.arrays, array{at, size})
-			g.bufs[[2]int{int(r), 1}] = asm.Ptr(asm.DI, at)
+		g.bufs[[2]int{int(r), 0}] = asm.Ptr(asm.DI, g.reserve(int32(tree.Lanes*8)))
+		at, size := g.reserve(64), 8
+		if g.deviations(r) {
+			size = momentSize
+			word := g.reserve(64)
+			g.p.buffers = append(g.p.buffers, word)
+			g.kept[r] = asm.Ptr(asm.DI, word)
 		}
+		g.p.arrays = append(g.p.arrays, array{word: at, size: size, chunk: tree.Chunk})
+		g.bufs[[2]int{int(r), 1}] = asm.Ptr(asm.DI, at)
 	}
 	place := func(r kernel.Ref) asm.Mem { return g.bufs[[2]int{int(r), 1}] }
 
 	a.Load(rTmp, g.word(wLanes))
 	a.Store(g.word(wLimit), rTmp)
 	unroll := min(g.p.unroll, tree.Lanes/g.n)
-	main, rest := g.program(list, unroll, stage), g.program(list, 1, stage)
+	for unroll > 1 && g.p.unroll < 8 && unroll*len(reduces) > g.accumulators() {
+		unroll /= 2
+	}
+	main, rest := g.program(p.list, unroll, number), g.program(p.list, 1, number)
 	g.unpin()
 	g.loadPointers(main, false)
 	g.stripes(tree, reduces, unroll, main, func() { g.run(main) }, func() { g.run(rest) }, func() {
@@ -74,7 +73,9 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 			a.Store(g.word(wChunks), rTmp)
 		}
 		if g.deviations(r) {
-			g.foldMoments(in, tree, place(r), g.alloc.mem[g.value(r, 0)])
+			g.foldTree(tree, place(r), momentSize, func(p, q asm.Reg) { g.joinMoments(in.Type, p, q, 0) })
+			a.Load(asm.SI, place(r))
+			g.copyVector(in.Type, g.alloc.mem[g.value(r, 0)], asm.Ptr(asm.SI, momentM2))
 			continue
 		}
 		again := a.Here()
@@ -106,6 +107,14 @@ func (g *gen) rowPass(list, reduces []kernel.Ref, stage int) {
 		a.Bind(done)
 	}
 	a.Bind(single)
+}
+
+// copyVector copies one vector of a type through a register.
+func (g *gen) copyVector(t ir.DType, to, from asm.Mem) {
+	x := g.tmp()
+	g.a.RM(asm.VMOVUPS, g.length(t), x, asm.M(from))
+	g.a.MR(asm.VMOVUPSST, g.length(t), asm.M(to), x)
+	g.done()
 }
 
 // countChunks computes AX = ceil(AX / n).

@@ -86,7 +86,7 @@ func (x *context) pointer(off int) *uintptr { return (*uintptr)(unsafe.Pointer(&
 
 // Run executes one launch.
 func (c *Code) Run(l *kernel.Launch) {
-	if c.longest > 0 && l.Extents[c.vAxis] > c.longest || c.faults && c.delicate(l) {
+	if c.faults && c.delicate(l) {
 		c.interpreter().Run(l)
 		return
 	}
@@ -230,7 +230,7 @@ func (c *Code) params(x *context, l *kernel.Launch) {
 		var bits uint64
 		if s.extent {
 			full := l.Full
-			if full == nil {
+			if full == nil || s.launch {
 				full = l.Extents
 			}
 			bits = uint64(full[s.index])
@@ -249,21 +249,16 @@ func (c *Code) params(x *context, l *kernel.Launch) {
 	}
 }
 
-// memory makes room for the results of chunks.
+// memory makes room for row buffers and the results of chunks.
 func (c *Code) memory(x *context, lanes, reduced int64) {
-	need, row := 0, 0
-	many := (int(lanes) + c.chunk - 1) / max(c.chunk, 1)
-	switch {
-	case c.columns > 0:
-		need = int((reduced + int64(c.chunk) - 1) / int64(c.chunk) * int64(64*c.columns))
-	case many > 1:
-		for _, a := range c.arrays {
-			need += a.bytes(many)
-		}
+	length := reduced // of what is reduced
+	if c.byRows {
+		length = lanes
 	}
-	if len(c.buffers) > 0 {
-		row = (int(lanes)*8 + 127) &^ 63
-		need += row * len(c.buffers)
+	row := (int(lanes)*8 + 127) &^ 63
+	need := row * len(c.buffers)
+	for _, a := range c.arrays {
+		need += a.bytes(length)
 	}
 	if len(x.scratch) < need {
 		x.scratch = aligned(need)
@@ -272,20 +267,27 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	if need > 0 {
 		base = uintptr(unsafe.Pointer(&x.scratch[0]))
 	}
-	for i, w := range c.buffers {
-		*x.pointer(int(w)) = base + uintptr(i*row)
+	for _, w := range c.buffers {
+		*x.pointer(int(w)) = base
+		base += uintptr(row)
 	}
-	base += uintptr(row * len(c.buffers))
-	*x.pointer(wScratch) = base
-	if many > 1 {
-		for _, a := range c.arrays {
-			*x.pointer(int(a.word)) = base
-			base += uintptr(a.bytes(many))
-		}
+	for _, a := range c.arrays {
+		*x.pointer(int(a.word)) = base
+		base += uintptr(a.bytes(length))
 	}
 }
 
-// bytes rounds up, so that whole vectors may be read at the end.
-func (a array) bytes(chunks int) int { return (chunks*a.size + 127) &^ 63 }
+// bytes returns the size of the array for a length, nothing where one chunk has
+// all. It is rounded up, so that whole vectors may be read at the end.
+func (a array) bytes(length int64) int {
+	chunk := int64(a.chunk)
+	if a.whole {
+		return int(min(length, chunk)) * a.size
+	}
+	if length <= chunk {
+		return 0
+	}
+	return (int((length+chunk-1)/chunk)*a.size + 127) &^ 63
+}
 
 var _ kernel.Executable = (*Code)(nil)

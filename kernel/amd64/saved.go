@@ -20,25 +20,27 @@ const saveCost = 8
 // chooseSaved picks the values to keep: those that a pass shares with an earlier
 // one and hands to an instruction that the earlier one does not run.
 func (g *gen) chooseSaved() {
-	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	if !g.byRows {
 		return
 	}
-	for late := 1; late <= g.last; late++ {
-		list, _ := g.pass(late)
+	n := len(g.k.Body)
+	in := make([][]bool, len(g.passes)) // instructions that a pass runs
+	for i := range g.passes {
+		in[i] = make([]bool, n)
+		for _, r := range g.passes[i].list {
+			in[i][r] = true
+		}
+	}
+	for late := 1; late < len(g.passes); late++ {
+		list := g.closure(late)
 		for early := range late {
-			inEarly := map[kernel.Ref]bool{}
-			before, _ := g.pass(early)
-			for _, r := range before {
-				inEarly[r] = true
-			}
 			for _, user := range list {
-				if inEarly[user] {
+				if in[early][user] {
 					continue
 				}
 				g.k.Body[user].Operands(func(r kernel.Ref) {
 					r = g.alias[r]
-					if _, ok := g.saved[r]; ok || !inEarly[r] || g.class[r] != element || g.cost(r) < saveCost {
+					if _, ok := g.saved[r]; ok || !in[early][r] || g.class[r] != element || g.cost(r) < saveCost {
 						return
 					}
 					word := g.reserve(64)
