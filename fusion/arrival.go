@@ -1,0 +1,77 @@
+package fusion
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// arrival is a tensor on its way from another device.
+type arrival struct {
+	done chan struct{}
+	once sync.Once
+	st   *stored // once done
+}
+
+func (a *arrival) isDone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// end settles the arrival; only the first one counts.
+func (a *arrival) end(st *stored) bool {
+	first := false
+	a.once.Do(func() {
+		a.st = st
+		close(a.done)
+		first = true
+	})
+	return first
+}
+
+// place returns where the tensor lies, or its error.
+func (a *arrival) place() *stored { return a.st }
+
+func (a *arrival) wait(ctx context.Context) *ir.Error {
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for a tensor on its way", Cause: ctx.Err()}
+	}
+}
+
+// Arriving makes a value that will be here later: bring gets its id in the facade
+// and puts the tensor there. Operations on it are recorded at once and held back
+// until it is here.
+func (s *Stream) Arriving(t ir.Type, bring func(to ir.ID) error) *Value {
+	a := &arrival{done: make(chan struct{})}
+	v := &Value{typ: t, stream: s}
+	v.st.Store(&stored{wait: a})
+	id := s.c.newFacadeID()
+	go func() {
+		err := bring(id)
+		st := &stored{}
+		if err != nil {
+			st.err = ir.AsError(err)
+		} else if st, err = s.c.take(id); err != nil {
+			st = &stored{err: ir.AsError(err)}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		first := a.end(st)
+		s.flush(CutFlush) // what was held back takes its references first
+		switch {
+		case first:
+			v.settle(st)
+		case st.base != nil: // someone gave up waiting
+			st.base.release()
+		}
+	}()
+	return v
+}

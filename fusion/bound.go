@@ -1,0 +1,65 @@
+package fusion
+
+import (
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
+)
+
+// bound is a plan bound to dims: everything of its launches but the ids of
+// tensors and the values of attributes.
+type bound struct {
+	dims  []int64
+	plan  *Plan
+	steps []boundStep
+}
+
+// boundStep is one block, ready to launch.
+type boundStep struct {
+	block  *Block
+	pieces []pieceStep
+	args   int // of all pieces
+}
+
+type pieceStep struct {
+	launch  backend.Piece // without args; params as they were when the plan was bound
+	args    []backend.LaunchArg
+	dynamic []dynamicParam
+}
+
+// dynamicParam is a launch parameter that is the value of an attribute.
+type dynamicParam struct {
+	at, rec int
+	ref     lower.ParamRef
+}
+
+// bind prepares the launches of a plan.
+func bind(p *Plan, dims []int64) *bound {
+	b := &bound{dims: append([]int64(nil), dims...), plan: p, steps: make([]boundStep, len(p.Blocks))}
+	for i := range p.Blocks {
+		block := &p.Blocks[i]
+		st := boundStep{block: block}
+		for j := range block.Pieces {
+			bp := &block.Pieces[j]
+			ps := pieceStep{launch: backend.Piece{Kernel: bp.Kernel.Code, Extents: bp.Piece.Extents, Start: bp.Piece.Start, Full: bp.Piece.Full,
+				Params: bp.Piece.Bind(bp.Kernel.Params)}}
+			for k, ref := range bp.Kernel.Params {
+				if ref.Dynamic() {
+					ps.dynamic = append(ps.dynamic, dynamicParam{k, bp.Nodes[bp.Piece.Node(ref)], ref})
+				}
+			}
+			for k, a := range bp.Piece.Args {
+				arg := backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor}, Offset: a.Offset, Strides: a.Strides,
+					GatherStride: a.GatherStride, GatherExtent: a.GatherExtent}
+				if k < len(bp.Over) {
+					arg.Over = bp.Over[k]
+				}
+				ps.args = append(ps.args, arg)
+			}
+			st.args += len(ps.args)
+			st.pieces = append(st.pieces, ps)
+		}
+		b.steps[i] = st
+	}
+	return b
+}

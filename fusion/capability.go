@@ -1,0 +1,363 @@
+package fusion
+
+import (
+	"context"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// As sets target to a capability of the client: those of the inner backend,
+// passed on with the rules of each. Windows, graphs and counts drain what is
+// recorded first, without waiting for the device; clean-up and questions about
+// support bypass it.
+func (c *Client) As(target any) bool {
+	b := c.inner
+	switch t := target.(type) {
+	case **Client:
+		*t = c
+		return true
+	case *backend.Compiler:
+		x, ok := backend.As[backend.Compiler](b)
+		if ok {
+			*t = passCompiler{c, x}
+		}
+		return ok
+	case *backend.Profiler:
+		x, ok := backend.As[backend.Profiler](b)
+		if ok {
+			*t = passProfiler{c, x}
+		}
+		return ok
+	case *backend.Memory:
+		x, ok := backend.As[backend.Memory](b)
+		if ok {
+			*t = passMemory{c, x}
+		}
+		return ok
+	case *backend.Counting:
+		x, ok := backend.As[backend.Counting](b)
+		if ok {
+			*t = passCounting{c, x}
+		}
+		return ok
+	case *backend.Routines:
+		x, ok := backend.As[backend.Routines](b)
+		if ok {
+			*t = x
+		}
+		return ok
+	case *backend.Supporter:
+		x, ok := backend.As[backend.Supporter](b)
+		if ok {
+			*t = x
+		}
+		return ok
+	case *backend.HostMemory:
+		x, ok := backend.As[backend.HostMemory](b)
+		if ok {
+			*t = passHost{c, x}
+		}
+		return ok
+	case *backend.Streams:
+		x, ok := backend.As[backend.Streams](b)
+		if ok {
+			*t = passStreams{c, x}
+		}
+		return ok
+	case *backend.Mover:
+		x, ok := backend.As[backend.Mover](b)
+		if ok {
+			*t = passMover{c, x}
+		}
+		return ok
+	case *backend.Collective:
+		x, ok := backend.As[backend.Collective](b)
+		if ok {
+			*t = x
+		}
+		return ok
+	}
+	return false
+}
+
+// plain makes a value a row-major tensor of the inner backend and returns its id,
+// with what to call when it is no longer needed.
+func (c *Client) plain(ctx context.Context, v *Value) (ir.ID, func(), error) {
+	st, err := v.settled(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !st.base.acquire() {
+		return 0, nil, released()
+	}
+	if len(st.layout.Strides) == 0 && st.base.typ.Equal(v.typ) {
+		return st.base.id, st.base.release, nil
+	}
+	t := ir.Tensor{ID: c.newID(), Type: v.typ}
+	if err := c.inner.Submit(ctx, []ir.Node{stridedNode(st.base, st.layout, t)}); err != nil {
+		st.base.release()
+		return 0, nil, err
+	}
+	return t.ID, func() { c.free(t.ID); st.base.release() }, nil
+}
+
+// passCompiler launches a client's own kernels over values of the facade. A
+// result whose memory a launch writes must be unknown before; arguments are made
+// row-major, as the contract says.
+type passCompiler struct {
+	c *Client
+	backend.Compiler
+}
+
+func (p passCompiler) Launch(ctx context.Context, launches []backend.Launch) error {
+	if p.c.closed.Load() {
+		return closedError(p.c)
+	}
+	inner := make([]backend.Launch, len(launches))
+	var after []func()
+	defer func() {
+		for _, f := range after {
+			f()
+		}
+	}()
+	for i, l := range launches {
+		made := map[ir.ID]ir.ID{}
+		name := func(t ir.Tensor) ir.Tensor {
+			id, ok := made[t.ID]
+			if !ok {
+				p.c.facade.mu.Lock()
+				o := p.c.facade.ids[t.ID]
+				p.c.facade.mu.Unlock()
+				if o == nil { // a result
+					b := p.c.newBase(t.Type)
+					id = b.id
+					p.c.put(t.ID, p.c.main.adopt(b, ir.Layout{}))
+				} else if plain, done, err := p.c.plain(ctx, o.v); err == nil {
+					id = plain
+					after = append(after, done)
+				} else { // an operand that failed: a tensor that carries the error
+					id = p.c.newID()
+					after = append(after, func() { p.c.free(id) })
+				}
+				made[t.ID] = id
+			}
+			return ir.Tensor{ID: id, Type: t.Type}
+		}
+		x := l
+		x.Pieces = make([]backend.Piece, len(l.Pieces))
+		x.Consumes = nil
+		for j, piece := range l.Pieces {
+			piece.Args = append([]backend.LaunchArg(nil), piece.Args...)
+			for k := range piece.Args {
+				piece.Args[k].Tensor = name(piece.Args[k].Tensor)
+				piece.Args[k].Over = 0
+			}
+			x.Pieces[j] = piece
+		}
+		x.Nodes = make([]ir.Node, len(l.Nodes))
+		for j, n := range l.Nodes {
+			n.In, n.Out = append([]ir.Tensor(nil), n.In...), append([]ir.Tensor(nil), n.Out...)
+			for k := range n.In {
+				n.In[k] = name(n.In[k])
+			}
+			for k, t := range n.Out {
+				if id, ok := made[t.ID]; ok {
+					n.Out[k].ID = id
+				} else { // an intermediate
+					made[t.ID] = p.c.newID()
+					n.Out[k].ID = made[t.ID]
+				}
+			}
+			x.Nodes[j] = n
+		}
+		consumed := l.Consumes
+		after = append(after, func() { p.c.Free(consumed...) })
+		inner[i] = x
+	}
+	return p.Compiler.Launch(ctx, inner)
+}
+
+// passProfiler drains before a window opens; what is still recorded at its end
+// stays out unless the caller flushed.
+type passProfiler struct {
+	c     *Client
+	inner backend.Profiler
+}
+
+func (p passProfiler) ProfileStart() (backend.Window, error) {
+	p.c.flush(CutFlush)
+	return p.inner.ProfileStart()
+}
+
+// passMemory drains before it counts; clean-up bypasses the queue.
+type passMemory struct {
+	c     *Client
+	inner backend.Memory
+}
+
+func (p passMemory) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
+	p.c.flush(CutFlush)
+	return p.inner.MemoryUsage(ctx)
+}
+
+func (p passMemory) Cleanup() {
+	p.c.freeAll()
+	p.inner.Cleanup()
+}
+
+type passCounting struct {
+	c     *Client
+	inner backend.Counting
+}
+
+func (p passCounting) Counters() backend.Counters {
+	p.c.flush(CutFlush)
+	return p.inner.Counters()
+}
+
+// passHost lends and adopts whole tensors.
+type passHost struct {
+	c     *Client
+	inner backend.HostMemory
+}
+
+func (p passHost) Lend(ctx context.Context, id ir.ID) (backend.Lent, error) {
+	if p.c.closed.Load() {
+		return backend.Lent{}, closedError(p.c)
+	}
+	v := p.c.get(id)
+	if st := v.st.Load(); st != nil && st.err != nil {
+		return backend.Lent{Type: v.typ, Err: st.err}, nil
+	}
+	plain, done, err := p.c.plain(ctx, v)
+	if err != nil {
+		return backend.Lent{}, err
+	}
+	defer done()
+	return p.inner.Lend(ctx, plain)
+}
+
+func (p passHost) Adopt(t ir.Tensor, m backend.Lent) error {
+	if p.c.closed.Load() {
+		return closedError(p.c)
+	}
+	b := p.c.newBase(t.Type)
+	if err := p.inner.Adopt(ir.Tensor{ID: b.id, Type: t.Type}, m); err != nil {
+		b.freed.Store(true)
+		p.c.live.Add(-b.bytes)
+		return err
+	}
+	p.c.put(t.ID, p.c.main.adopt(b, ir.Layout{}))
+	return nil
+}
+
+type passStreams struct {
+	c     *Client
+	inner backend.Streams
+}
+
+func (p passStreams) OpenRead(ctx context.Context, id ir.ID) (backend.Reader, error) {
+	if p.c.closed.Load() {
+		return nil, closedError(p.c)
+	}
+	v := p.c.get(id)
+	if st := v.st.Load(); st != nil && st.err != nil {
+		return failedReader{v.typ, st.err}, nil
+	}
+	plain, done, err := p.c.plain(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return p.inner.OpenRead(ctx, plain)
+}
+
+// failedReader reads a tensor that carries an error of this client.
+type failedReader struct {
+	typ ir.Type
+	err *ir.Error
+}
+
+func (r failedReader) Type() ir.Type  { return r.typ }
+func (r failedReader) Err() *ir.Error { return r.err }
+func (r failedReader) Close()         {}
+func (r failedReader) ReadAt(context.Context, []byte, int64) error {
+	return r.err
+}
+
+func (p passStreams) OpenWrite(ctx context.Context, t ir.Tensor) (backend.Writer, error) {
+	if p.c.closed.Load() {
+		return nil, closedError(p.c)
+	}
+	b := p.c.newBase(t.Type)
+	w, err := p.inner.OpenWrite(ctx, ir.Tensor{ID: b.id, Type: t.Type})
+	if err != nil {
+		b.freed.Store(true)
+		p.c.live.Add(-b.bytes)
+		return nil, err
+	}
+	return &passWriter{w, p.c, t.ID, b}, nil
+}
+
+// passWriter names the tensor once it is there.
+type passWriter struct {
+	backend.Writer
+	c  *Client
+	id ir.ID
+	b  *base
+}
+
+func (w *passWriter) Commit() error {
+	if err := w.Writer.Commit(); err != nil {
+		return err
+	}
+	w.c.put(w.id, w.c.main.adopt(w.b, ir.Layout{}))
+	return nil
+}
+
+// passMover moves between devices of one router under clients.
+type passMover struct {
+	c     *Client
+	inner backend.Mover
+}
+
+func (p passMover) Receive(ctx context.Context, from backend.Backend, t ir.Tensor, to ir.ID) error {
+	if p.c.closed.Load() {
+		return closedError(p.c)
+	}
+	done := func() {}
+	if f, ok := from.(*Client); ok { // the inner backends know each other
+		v := f.get(t.ID)
+		if st := v.st.Load(); st != nil && st.err != nil {
+			p.c.put(to, p.c.main.errValue(t.Type, st.err))
+			return nil
+		}
+		plain, free, err := f.plain(ctx, v)
+		if err != nil {
+			return err
+		}
+		from, t.ID, done = f.inner, plain, free
+	}
+	defer done()
+	b := p.c.newBase(t.Type)
+	if err := p.inner.Receive(ctx, from, t, b.id); err != nil {
+		b.freed.Store(true)
+		p.c.live.Add(-b.bytes)
+		return err
+	}
+	p.c.put(to, p.c.main.adopt(b, ir.Layout{}))
+	return nil
+}
+
+func (p passMover) Meet(of []backend.Backend, types []ir.Type) (int, bool) {
+	inner := make([]backend.Backend, len(of))
+	for i, b := range of {
+		if inner[i] = b; b != nil {
+			if f, ok := b.(*Client); ok {
+				inner[i] = f.inner
+			}
+		}
+	}
+	return p.inner.Meet(inner, types)
+}

@@ -1,0 +1,329 @@
+package fusion
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// facade names values by ids, for those who use a client as a [backend.Backend].
+type facade struct {
+	mu   sync.Mutex
+	ids  map[ir.ID]*owned
+	last atomic.Uint64
+}
+
+// owned is a value with the number of ids that name it.
+type owned struct {
+	v      *Value
+	owners int
+}
+
+var _ backend.Decorator = (*Client)(nil)
+
+// Name says what the client is made of, as in "fusion<cpu>".
+func (c *Client) Name() string { return "fusion<" + c.inner.Name() + ">" }
+
+// Info describes the inner device.
+func (c *Client) Info() backend.Info { return c.info }
+
+// Usage says what the inner device can do with a dtype. It bypasses the queue.
+func (c *Client) Usage(d ir.DType) backend.Usage { return c.inner.Usage(d) }
+
+// newFacadeID names a value that this package itself puts into the facade: in
+// the upper half, away from what clients choose.
+func (c *Client) newFacadeID() ir.ID { return ir.ID(c.facade.last.Add(1)) | 1<<63 }
+
+// put names a value.
+func (c *Client) put(id ir.ID, v *Value) {
+	c.facade.mu.Lock()
+	old := c.facade.ids[id]
+	c.facade.ids[id] = &owned{v, 1}
+	c.facade.mu.Unlock()
+	if old != nil {
+		c.disown(old)
+	}
+}
+
+func (c *Client) disown(o *owned) {
+	c.facade.mu.Lock()
+	o.owners--
+	last := o.owners == 0
+	c.facade.mu.Unlock()
+	if last {
+		o.v.Release()
+	}
+}
+
+// get returns the value of an id, or one that carries an error.
+func (c *Client) get(id ir.ID) *Value {
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	if o := c.facade.ids[id]; o != nil {
+		return o.v
+	}
+	return c.main.errValue(ir.Type{}, c.unknown(id))
+}
+
+func (c *Client) unknown(id ir.ID) *ir.Error {
+	e := ir.Errorf(ir.ErrInternal, "tensor %d is not known to the device: it was freed, or never made", id)
+	e.Device = c.info.ID
+	return e
+}
+
+// Submit records nodes.
+func (c *Client) Submit(ctx context.Context, nodes []ir.Node) error {
+	if c.closed.Load() {
+		return closedError(c)
+	}
+	if err := ctx.Err(); err != nil {
+		return &ir.Error{Kind: ir.ErrCancelled, Msg: "submitting", Device: c.info.ID, Cause: err}
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		in := make([]*Value, len(n.In))
+		var failed *ir.Error
+		for j, t := range n.In {
+			in[j] = c.get(t.ID)
+			if f := in[j].Failure(); f != nil && failed == nil {
+				failed = f
+				if f.Kind == ir.ErrInternal && f.Op == "" { // unknown: the error begins here
+					e := *f
+					e.Op, e.Operands, e.Site = n.Row.Name, n.InTypes(), n.Site
+					failed = &e
+					c.note(failed)
+				}
+			}
+		}
+		out := make([]*Value, len(n.Out))
+		for j := range out {
+			out[j] = new(Value)
+		}
+		if failed == nil {
+			site := n.Site
+			if err := c.main.Record(c.Op(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, func() ir.Site { return site }); err != nil {
+				failed = ir.AsError(err)
+			}
+		}
+		for j, t := range n.Out {
+			if failed != nil {
+				out[j] = c.main.errValue(t.Type, failed)
+			}
+			c.put(t.ID, out[j])
+		}
+	}
+	return nil
+}
+
+// Upload gives a tensor its contents.
+func (c *Client) Upload(t ir.Tensor, data []byte) error {
+	v, err := c.main.Upload(t.Type, data)
+	if err != nil {
+		return err
+	}
+	c.put(t.ID, v)
+	return nil
+}
+
+// Upload makes a value of row-major contents in the machine's byte order.
+func (s *Stream) Upload(t ir.Type, data []byte) (*Value, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	b := s.c.newBase(t)
+	if err := s.c.inner.Upload(ir.Tensor{ID: b.id, Type: t}, data); err != nil {
+		b.freed.Store(true)
+		s.c.live.Add(-b.bytes)
+		return nil, err
+	}
+	return s.adopt(b, ir.Layout{}), nil
+}
+
+// adopt makes a value of a base and a reference to it.
+func (s *Stream) adopt(b *base, l ir.Layout) *Value {
+	v := &Value{typ: b.typ, stream: s}
+	v.st.Store(&stored{base: b, layout: l})
+	s.mu.Lock()
+	s.fresh = append(s.fresh, b)
+	if len(s.fresh) >= 256 { // uploads without work between
+		s.watch()
+	}
+	s.mu.Unlock()
+	return v
+}
+
+// Alias names a value a second time.
+func (c *Client) Alias(from, to ir.ID) error {
+	if c.closed.Load() {
+		return closedError(c)
+	}
+	c.facade.mu.Lock()
+	o := c.facade.ids[from]
+	if o == nil {
+		c.facade.mu.Unlock()
+		c.put(to, c.main.errValue(ir.Type{}, c.note(c.unknown(from))))
+		return nil
+	}
+	o.owners++
+	old := c.facade.ids[to]
+	c.facade.ids[to] = o
+	c.facade.mu.Unlock()
+	if old != nil {
+		c.disown(old)
+	}
+	return nil
+}
+
+// Free drops ids.
+func (c *Client) Free(ids ...ir.ID) {
+	var last []*Value
+	c.facade.mu.Lock()
+	for _, id := range ids {
+		o := c.facade.ids[id]
+		if o == nil {
+			continue
+		}
+		delete(c.facade.ids, id)
+		if o.owners--; o.owners == 0 {
+			last = append(last, o.v)
+		}
+	}
+	c.facade.mu.Unlock()
+	for _, v := range last {
+		v.Release()
+	}
+}
+
+// take gives the value of an id away: its place, with the reference.
+func (c *Client) take(id ir.ID) (*stored, error) {
+	c.facade.mu.Lock()
+	o := c.facade.ids[id]
+	delete(c.facade.ids, id)
+	c.facade.mu.Unlock()
+	if o == nil {
+		return nil, c.unknown(id)
+	}
+	if err := o.v.Store(); err != nil {
+		return nil, err
+	}
+	return o.v.st.Load(), nil
+}
+
+// Read waits for tensors and returns their contents.
+func (c *Client) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []error, error) {
+	values := make([]*Value, len(ids))
+	for i, id := range ids {
+		values[i] = c.get(id)
+	}
+	return c.ReadValues(ctx, values)
+}
+
+// Flush runs what was recorded, and does not wait for it.
+func (c *Client) Flush() error {
+	c.flush(CutFlush)
+	return c.inner.Flush()
+}
+
+// Sync waits until all work is done and returns the first error that nobody has
+// seen yet.
+func (c *Client) Sync(ctx context.Context) error {
+	c.flush(CutSync)
+	err := c.inner.Sync(ctx)
+	if own := c.unseen(); own != nil && (err == nil || ir.AsError(err).Kind != ir.ErrClosed) {
+		return own
+	}
+	return err
+}
+
+// Close runs what was recorded and closes the inner backend.
+func (c *Client) Close() error {
+	if c.closed.Swap(true) {
+		return c.inner.Close()
+	}
+	c.flush(CutFlush)
+	return c.inner.Close()
+}
+
+func closedError(c *Client) *ir.Error {
+	return &ir.Error{Kind: ir.ErrClosed, Device: c.info.ID, Msg: "the device is closed"}
+}
+
+// maxErrors bounds the errors kept for Sync.
+const maxErrors = 64
+
+// note keeps an error that began in this package for Sync.
+func (c *Client) note(err error) *ir.Error {
+	e := ir.AsError(err)
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	if len(c.errs) < maxErrors {
+		c.errs = append(c.errs, e)
+	}
+	return e
+}
+
+// unseen returns the first error that nobody has seen, and forgets all.
+func (c *Client) unseen() error {
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	if len(c.errs) == 0 {
+		return nil
+	}
+	e := c.errs[0]
+	c.errs = nil
+	return e
+}
+
+// seen forgets an error that a read returned.
+func (c *Client) seen(err *ir.Error) {
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	for i, e := range c.errs {
+		if e == err {
+			c.errs = append(c.errs[:i], c.errs[i+1:]...)
+			return
+		}
+	}
+}
+
+// Share names a value in the facade, as another owner of the same contents, for
+// the methods of [backend.Backend] and its capabilities. What makes the value is
+// run. The caller frees the id.
+func (c *Client) Share(v *Value) (ir.ID, error) {
+	if err := v.Store(); err != nil {
+		return 0, err
+	}
+	st := v.st.Load()
+	if st.wait != nil {
+		return 0, ir.Errorf(ir.ErrInternal, "a tensor on its way was shared")
+	}
+	if st.base != nil && !st.base.acquire() {
+		return 0, released()
+	}
+	w := &Value{typ: v.typ, stream: v.stream}
+	w.st.Store(st)
+	id := c.newFacadeID()
+	c.put(id, w)
+	return id, nil
+}
+
+// Take returns the value of an id of the facade, which is free again.
+func (c *Client) Take(id ir.ID) (*Value, error) {
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	o := c.facade.ids[id]
+	if o == nil {
+		return nil, c.unknown(id)
+	}
+	if o.owners > 1 {
+		return nil, ir.Errorf(ir.ErrInternal, "tensor %d has other names", id)
+	}
+	delete(c.facade.ids, id)
+	return o.v, nil
+}
+
+// FreshID names a tensor that [Client.Take] is going to take.
+func (c *Client) FreshID() ir.ID { return c.newFacadeID() }

@@ -1,0 +1,143 @@
+package fusion
+
+import (
+	"hash/maphash"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// keyBuffer describes an instance in two parts. The path is its structure:
+// operations, which feeds which, dtypes, ranks, the class of each extent of a
+// leaf and the way leaves lie in their bases. The dims are everything else that
+// decides what is launched, but for values: extents, strides and offsets of
+// leaves, sizes among attributes. Plans are found by path; a plan is bound to
+// dims. Relations between dims are no part of the path: a plan that relies on one
+// says so when it is bound to dims that break it ([Planner.Rebind]).
+type keyBuffer struct {
+	path []uint32
+	dims []int64
+}
+
+// The classes of an extent.
+const (
+	dimZero = iota
+	dimOne
+	dimWhole // a multiple of 16
+	dimOther
+)
+
+func dimClass(n int) uint32 {
+	switch {
+	case n == 0:
+		return dimZero
+	case n == 1:
+		return dimOne
+	case n%16 == 0:
+		return dimWhole
+	}
+	return dimOther
+}
+
+// The classes of a stride.
+func strideClass(n int64) uint32 {
+	switch {
+	case n == 0:
+		return 0
+	case n == 1:
+		return 1
+	case n > 0:
+		return 2
+	}
+	return 3
+}
+
+// fill describes an instance whose leaves die as told.
+func (k *keyBuffer) fill(in *instance, dies []bool) {
+	k.path, k.dims = k.path[:0], k.dims[:0]
+	k.path = append(k.path, uint32(len(in.leaves)))
+	for i := range in.leaves {
+		l := &in.leaves[i]
+		head := uint32(l.typ.DType) | uint32(len(l.typ.Shape))<<8
+		if len(l.st.layout.Strides) > 0 {
+			head |= 1 << 12
+		}
+		if dies != nil && dies[i] {
+			head |= 1 << 13
+		}
+		head |= uint32(in.baseOf(i)) << 14
+		var classes uint32
+		for j, d := range l.typ.Shape {
+			classes |= dimClass(d) << (2 * j)
+			k.dims = append(k.dims, int64(d))
+		}
+		if len(l.st.layout.Strides) > 0 {
+			k.dims = append(k.dims, l.st.layout.Offset)
+			for j, st := range l.st.layout.Strides {
+				classes |= strideClass(st) << (16 + 2*j)
+				k.dims = append(k.dims, st)
+			}
+		}
+		k.path = append(k.path, head, classes)
+	}
+	for i := range in.recs {
+		r := &in.recs[i]
+		k.path = append(k.path, r.op.id)
+		for _, ref := range r.in {
+			k.path = append(k.path, uint32(ref))
+		}
+		if len(r.in) > 3 || r.op.Row.Variadic {
+			k.path = append(k.path, uint32(len(r.in)))
+		}
+		for _, a := range r.op.sizes {
+			k.dims = append(k.dims, int64(len(r.attrs[a].List)))
+			k.dims = append(k.dims, r.attrs[a].List...)
+		}
+	}
+}
+
+// baseOf returns the first leaf that shows the same base as leaf i.
+func (in *instance) baseOf(i int) int {
+	b := in.leaves[i].st.base
+	for j := 0; j < i; j++ {
+		if in.leaves[j].st.base == b {
+			return j
+		}
+	}
+	return i
+}
+
+var seed = maphash.MakeSeed()
+
+func hashPath(path []uint32) uint64 {
+	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(path))), 4*len(path)))
+}
+
+func equalSlices[T comparable](a, b []T) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// segment makes what the planner plans.
+func (in *instance) segment(dies []bool, keep []bool, cut Cut) *Segment {
+	s := &Segment{Dies: dies, Cut: cut}
+	results := ir.ID(len(in.leaves)) + 1
+	for i := range in.leaves {
+		s.Inputs = append(s.Inputs, in.tensor(^int32(i)))
+		s.Layouts = append(s.Layouts, in.leaves[i].st.layout)
+		s.Bases = append(s.Bases, ir.ID(in.baseOf(i)+1))
+	}
+	for i := range in.recs {
+		s.Nodes = append(s.Nodes, in.node(i, in.tensor))
+	}
+	kept := append([]bool(nil), keep...)
+	s.Keep = func(id ir.ID) bool { return id >= results && kept[id-results] }
+	return s
+}

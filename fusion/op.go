@@ -1,0 +1,107 @@
+package fusion
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Op is an operation as a stream records it: a row with those of its attributes
+// that decide the structure of a plan. Equal ops of one client are one pointer.
+// Sizes and values among the attributes are not part of it: they vary from one
+// recording to the next under one plan.
+type Op struct {
+	Row *ir.Row
+
+	id    uint32
+	sizes []int // attributes that are sizes: shapes, bounds of slices
+	// recipe: results may be computed again from stored operands.
+	recipe bool
+}
+
+// role is what an attribute is for a plan.
+type role uint8
+
+const (
+	structural role = iota // part of the op
+	sized                  // part of an instance of the plan
+	valued                 // a launch parameter
+)
+
+func roleOf(s *ir.AttrSpec) role {
+	switch {
+	case s.Binding || s.Kind == ir.AttrFloat || s.Kind == ir.AttrScalar:
+		return valued
+	case s.Kind == ir.AttrInts && s.Name != "axes" && s.Name != "axis":
+		return sized
+	}
+	return structural
+}
+
+// ops interns the operations of a client.
+type ops struct {
+	plain sync.Map // *ir.Row -> *Op, of rows without structural attributes
+
+	mu   sync.Mutex
+	more map[opKey]*Op
+	last uint32
+}
+
+type opKey struct {
+	row   *ir.Row
+	attrs string
+}
+
+// Op returns the operation of a row with attributes, which [ir.Row.MakeAttrs]
+// made.
+func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op {
+	if op, ok := c.ops.plain.Load(r); ok {
+		return op.(*Op)
+	}
+	key := opKey{row: r}
+	plain := true
+	var buf []byte
+	for i := range r.Attrs {
+		if roleOf(&r.Attrs[i]) == structural {
+			plain = false
+			buf = appendAttr(buf, a[i])
+		}
+	}
+	key.attrs = string(buf)
+	c.ops.mu.Lock()
+	defer c.ops.mu.Unlock()
+	if op := c.ops.more[key]; op != nil {
+		return op
+	}
+	if c.ops.more == nil {
+		c.ops.more = map[opKey]*Op{}
+	}
+	c.ops.last++
+	op := &Op{Row: r, id: c.ops.last}
+	for i := range r.Attrs {
+		if roleOf(&r.Attrs[i]) == sized {
+			op.sizes = append(op.sizes, i)
+		}
+	}
+	switch r.Access {
+	case ir.Scatter, ir.Opaque:
+	default:
+		op.recipe = r.Effects&ir.EffectCollective == 0
+	}
+	c.ops.more[key] = op
+	if plain {
+		c.ops.plain.Store(r, op)
+	}
+	return op
+}
+
+func appendAttr(buf []byte, a ir.Attr) []byte {
+	buf = append(buf, byte(a.Kind), byte(len(a.List)))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(a.Int))
+	buf = binary.LittleEndian.AppendUint64(buf, a.Bits)
+	for _, v := range a.List {
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(v))
+	}
+	return buf
+}

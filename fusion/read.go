@@ -1,0 +1,108 @@
+package fusion
+
+import (
+	"context"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Store runs what the value needs, and makes it stored or an error. It does not
+// wait for the device.
+func (v *Value) Store() error {
+	if v.st.Load() != nil {
+		return nil
+	}
+	s := v.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.demand(v, CutRead)
+}
+
+// settled waits for a value on its way.
+func (v *Value) settled(ctx context.Context) (*stored, error) {
+	if err := v.Store(); err != nil {
+		return nil, err
+	}
+	st := v.st.Load()
+	if st.wait != nil {
+		if err := st.wait.wait(ctx); err != nil {
+			return nil, err
+		}
+		st = st.wait.place()
+	}
+	if st.err != nil {
+		v.stream.c.seen(st.err)
+		return nil, st.err
+	}
+	return st, nil
+}
+
+// ReadValues waits for values and returns their contents, row-major, in one round
+// trip to the device. errs[i] is the error that value i carries. What is recorded
+// of other work stays recorded.
+func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Data, []error, error) {
+	if c.closed.Load() {
+		return nil, nil, closedError(c)
+	}
+	data, errs := make([]backend.Data, len(values)), make([]error, len(values))
+	// All are asked for before any is run, so that one segment gives them all.
+	for _, v := range values {
+		v.ask()
+	}
+	var ids, views []ir.ID
+	var at []int
+	var nodes []ir.Node
+	for i, v := range values {
+		st, err := v.settled(ctx)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		if !st.base.acquire() {
+			errs[i] = released()
+			continue
+		}
+		defer st.base.release()
+		id := st.base.id
+		if len(st.layout.Strides) > 0 || !st.base.typ.Equal(v.typ) {
+			t := ir.Tensor{ID: c.newID(), Type: v.typ}
+			nodes = append(nodes, stridedNode(st.base, st.layout, t))
+			views = append(views, t.ID)
+			id = t.ID
+		}
+		ids = append(ids, id)
+		at = append(at, i)
+	}
+	if len(nodes) > 0 {
+		if err := c.inner.Submit(ctx, nodes); err != nil {
+			return nil, nil, err
+		}
+		defer c.inner.Free(views...)
+	}
+	c.freeAll()
+	if len(ids) == 0 {
+		return data, errs, nil
+	}
+	got, failed, err := c.inner.Read(ctx, ids...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for k, i := range at {
+		data[i], errs[i] = got[k], failed[k]
+	}
+	return data, errs, nil
+}
+
+// ask marks a pending value as wanted.
+func (v *Value) ask() {
+	if v.st.Load() != nil {
+		return
+	}
+	s := v.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.st.Load() == nil && !v.inst.sealed && !v.released {
+		v.inst.demand(v.pos)
+	}
+}

@@ -1,0 +1,473 @@
+package fusion
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// smallBytes is the size up to which results are stored though nobody may look at
+// them again: cheaper than a recipe.
+const smallBytes = 64 << 10
+
+// run ends an open instance and runs it: its plan is found or searched, and its
+// launches are put on the device's queue. The stream's lock is held.
+//
+// What is kept: results that nobody has released, unless they were consumed
+// inside the instance, are large, and can be computed again: those become virtual.
+func (s *Stream) run(in *instance, cut Cut) {
+	if len(in.awaits) > 0 && !s.arrived(in, cut) {
+		return
+	}
+	s.forget(in)
+	in.sealed = true
+	if len(in.recs) == 0 {
+		in.drop()
+		return
+	}
+	s.cuts[cut]++
+	s.watch()
+	if err := s.ctx.Err(); err != nil {
+		s.fail(in, &ir.Error{Kind: ir.ErrCancelled, Msg: "the stream's context ended before the work was submitted", Cause: err})
+		return
+	}
+	if failed := in.failures(); failed != nil {
+		if in = s.prune(in, failed); len(in.recs) == 0 {
+			in.drop()
+			return
+		}
+	}
+	keep := s.kept(in)
+	if s.c.compiler == nil {
+		s.runNodes(in, keep)
+		return
+	}
+	for i, v := range in.outs {
+		if !keep[i] && !v.released {
+			in.virtual++
+		}
+	}
+	var dies []bool
+	if in.virtual == 0 {
+		dies = in.dying()
+	}
+	b, e, err := s.plan(in, dies, keep, cut)
+	if err != nil {
+		in.virtual = 0
+		s.fail(in, ir.AsError(err))
+		return
+	}
+	in.entry = e
+	places, err := s.execute(in, b, keep)
+	if err != nil {
+		in.virtual = 0
+		s.fail(in, ir.AsError(err))
+		return
+	}
+	s.publish(in, places)
+}
+
+// kept decides which results are stored.
+func (s *Stream) kept(in *instance) []bool {
+	keep := make([]bool, len(in.types))
+	consumed := make([]bool, len(in.types))
+	for i := range in.recs {
+		for _, ref := range in.recs[i].in {
+			if ref >= 0 {
+				consumed[ref] = true
+			}
+		}
+	}
+	for i, v := range in.outs {
+		keep[i] = !v.released && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
+	}
+	for _, pos := range in.asked {
+		keep[pos] = !in.outs[pos].released
+	}
+	if e := in.guess; e != nil && len(e.demand) == len(keep) && !in.strayed {
+		for i := range keep {
+			keep[i] = keep[i] || e.demand[i] && !in.outs[i].released
+		}
+	}
+	if s.c.compiler != nil {
+		in.keepUnrecipable(keep)
+	}
+	return keep
+}
+
+// keepUnrecipable keeps results that a recipe could not compute: those that hang
+// on a routine or a collective.
+func (in *instance) keepUnrecipable(keep []bool) {
+	var bad []bool
+	for i := range in.recs {
+		r := &in.recs[i]
+		ok := r.op.recipe
+		for _, ref := range r.in {
+			ok = ok && (ref < 0 || bad == nil || !bad[ref] || keep[ref])
+		}
+		if ok {
+			continue
+		}
+		if bad == nil {
+			bad = make([]bool, len(in.types))
+		}
+		for j := 0; j < r.op.Row.NumResults(); j++ {
+			pos := r.out + int32(j)
+			bad[pos] = true
+			keep[pos] = keep[pos] || in.outs[pos] != nil && !in.outs[pos].released
+		}
+	}
+}
+
+// dying tells the leaves whose base goes with the instance: nobody else holds it.
+func (in *instance) dying() []bool {
+	var dies []bool
+	for i := range in.leaves {
+		b := in.leaves[i].st.base
+		n := int32(0)
+		for j := range in.leaves {
+			if in.leaves[j].st.base == b {
+				n++
+			}
+		}
+		if b.refs.Load() == n {
+			if dies == nil {
+				dies = make([]bool, len(in.leaves))
+			}
+			dies[i] = true
+		}
+	}
+	return dies
+}
+
+// publish gives results their places, and the leaves back unless recipes need them.
+func (s *Stream) publish(in *instance, places []*stored) {
+	for i, v := range in.outs {
+		st := places[i]
+		if st == nil {
+			continue
+		}
+		if in.virtual > 0 {
+			if in.known == nil {
+				in.known = map[int32]*stored{}
+			}
+			in.known[int32(i)] = st
+		}
+		v.settle(st)
+		if !v.released && st.base != nil {
+			s.fresh = append(s.fresh, st.base)
+		}
+	}
+	in.outs = nil
+	if in.virtual == 0 {
+		in.drop()
+	}
+}
+
+// watch hands what the last flush stored, and nobody has released since, to the
+// collector.
+func (s *Stream) watch() {
+	for i, b := range s.fresh {
+		if b.refs.Load() > 0 {
+			b.watch()
+		}
+		s.fresh[i] = nil
+	}
+	s.fresh = s.fresh[:0]
+	s.relieve()
+}
+
+// fail makes every result an error: the work never reached the device.
+func (s *Stream) fail(in *instance, err *ir.Error) {
+	for i := range in.recs {
+		r := &in.recs[i]
+		e := *err
+		n := in.node(i, in.tensor)
+		e.Op, e.Operands, e.Site, e.Device = n.Row.Name, n.InTypes(), n.Site, s.c.info.ID
+		for j := 0; j < r.op.Row.NumResults(); j++ {
+			if v := in.outs[r.out+int32(j)]; v != nil {
+				v.settle(&stored{err: &e})
+			}
+		}
+	}
+	in.outs = nil
+	in.drop()
+}
+
+// runNodes submits an instance as it is, to a device that takes no kernels.
+func (s *Stream) runNodes(in *instance, keep []bool) {
+	bases := make([]*base, len(in.types))
+	var frees []ir.ID
+	for i := range bases {
+		bases[i] = s.c.newBase(in.types[i])
+		if !keep[i] {
+			frees = append(frees, bases[i].id)
+		}
+	}
+	nodes := make([]ir.Node, len(in.recs))
+	for i := range nodes {
+		nodes[i] = in.node(i, func(ref int32) ir.Tensor {
+			if ref < 0 {
+				return ir.Tensor{ID: in.leaves[^ref].st.base.id, Type: in.leaves[^ref].typ}
+			}
+			return ir.Tensor{ID: bases[ref].id, Type: in.types[ref]}
+		})
+	}
+	if err := s.c.inner.Submit(s.ctx, nodes); err != nil {
+		s.fail(in, ir.AsError(err))
+		return
+	}
+	places := make([]*stored, len(in.types))
+	for i, b := range bases {
+		if keep[i] {
+			places[i] = &stored{base: b}
+		} else if b.freed.CompareAndSwap(false, true) {
+			s.c.live.Add(-b.bytes)
+		}
+	}
+	s.c.inner.Free(frees...)
+	s.publish(in, places)
+}
+
+// prune settles the results that carry an error and returns the rest.
+func (s *Stream) prune(in *instance, failed []*ir.Error) *instance {
+	out := &instance{stream: s, leaves: in.leaves, sealed: true}
+	at := make([]int32, len(in.types))
+	for i := range in.recs {
+		r := in.recs[i]
+		n := int32(r.op.Row.NumResults())
+		if failed[r.out] != nil {
+			for j := r.out; j < r.out+n; j++ {
+				in.outs[j].settle(&stored{err: failed[j]})
+			}
+			continue
+		}
+		refs := make([]int32, len(r.in))
+		for k, ref := range r.in {
+			if refs[k] = ref; ref >= 0 {
+				refs[k] = at[ref]
+			}
+		}
+		first := int32(len(out.types))
+		for j := r.out; j < r.out+n; j++ {
+			at[j] = int32(len(out.types))
+			v := in.outs[j]
+			v.inst, v.pos = out, at[j]
+			out.types = append(out.types, in.types[j])
+			out.outs = append(out.outs, v)
+		}
+		r.in, r.out = refs, first
+		out.recs = append(out.recs, r)
+	}
+	for _, pos := range in.asked {
+		if failed[pos] == nil {
+			out.asked = append(out.asked, at[pos])
+		}
+	}
+	// A leaf that failed has no base; nothing left reads it, but the planner
+	// looks at all leaves.
+	out.dropFailedLeaves()
+	in.leaves, in.recs, in.outs = nil, nil, nil
+	return out
+}
+
+// dropFailedLeaves renumbers the leaves that are left.
+func (in *instance) dropFailedLeaves() {
+	at := make([]int32, len(in.leaves))
+	var leaves []leaf
+	for i, l := range in.leaves {
+		if l.st.err == nil {
+			at[i] = int32(len(leaves))
+			leaves = append(leaves, l)
+		}
+	}
+	in.leaves = leaves
+	for i := range in.recs {
+		for k, ref := range in.recs[i].in {
+			if ref < 0 {
+				in.recs[i].in[k] = ^at[^ref]
+			}
+		}
+	}
+}
+
+// failures returns the results that carry the error of an operand known to have
+// failed, nil if there are none.
+func (in *instance) failures() []*ir.Error {
+	var out []*ir.Error
+	for i := range in.leaves {
+		if in.leaves[i].st.err != nil {
+			out = make([]*ir.Error, len(in.types))
+			break
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	for i := range in.recs {
+		r := &in.recs[i]
+		for _, ref := range r.in {
+			var err *ir.Error
+			if ref < 0 {
+				err = in.leaves[^ref].st.err
+			} else {
+				err = out[ref]
+			}
+			if err != nil {
+				for j := 0; j < r.op.Row.NumResults(); j++ {
+					out[r.out+int32(j)] = err
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// plan finds or searches the plan of an instance.
+func (s *Stream) plan(in *instance, dies, keep []bool, cut Cut) (*bound, *entry, error) {
+	c := &s.c.cache
+	s.key.fill(in, dies)
+	c.mu.Lock()
+	e := c.lookup(in, s.key.path, in.guess)
+	// What was asked for after an earlier flush is stored this time.
+	if e.demands > 0 {
+		for i, v := range in.outs {
+			if e.demand[i] && v != nil && !keep[i] && !v.released {
+				keep[i] = true
+				in.virtual--
+			}
+		}
+	}
+	v := e.variant(keep)
+	var miss Miss
+	switch {
+	case v == nil && len(e.variants) == 0:
+		miss = MissPath
+	case v == nil:
+		miss = MissResults
+	default:
+		for _, b := range v.bound {
+			if equalSlices(b.dims, s.key.dims) {
+				v.promote(b)
+				c.stats.Hits++
+				s.after(e)
+				c.mu.Unlock()
+				return b, e, nil
+			}
+		}
+	}
+	var old *Plan
+	if v != nil && len(v.bound) > 0 {
+		old = v.bound[0].plan
+	}
+	c.mu.Unlock()
+
+	seg := in.segment(dies, keep, cut)
+	dims := append([]int64(nil), s.key.dims...)
+	s.c.planning.Lock()
+	p, rebound, err := s.c.search(seg, old)
+	s.c.planning.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := bind(p, dims)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rebound {
+		c.stats.Rebound++
+	} else {
+		c.stats.Searches++
+		if miss == "" {
+			miss = MissGuard
+		}
+		if c.stats.Misses == nil {
+			c.stats.Misses = map[Miss]int64{}
+		}
+		c.stats.Misses[miss]++
+	}
+	if v = e.variant(keep); v == nil {
+		v = &variant{keep: append([]bool(nil), keep...)}
+		if len(e.variants) >= maxVariants {
+			e.variants = e.variants[1:]
+		}
+		e.variants = append(e.variants, v)
+	}
+	v.promote(b)
+	s.after(e)
+	return b, e, nil
+}
+
+// after remembers what ran, to predict what comes next. The cache is locked.
+func (s *Stream) after(e *entry) {
+	if s.last != nil {
+		s.last.next = e
+	}
+	s.last = e
+}
+
+// search makes a plan: the old one for other sizes if it holds for them, a new
+// one, or at worst one of single nodes.
+func (c *Client) search(seg *Segment, old *Plan) (_ *Plan, rebound bool, err error) {
+	try := func(plan func() (*Plan, error)) (p *Plan, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("the planner failed: %v", r), Detail: string(debug.Stack())}
+			}
+		}()
+		return plan()
+	}
+	if old != nil {
+		if p, err := try(func() (*Plan, error) { return c.planner.Rebind(old, seg) }); err == nil {
+			return p, true, nil
+		}
+	}
+	p, err := try(func() (*Plan, error) { return c.planner.Plan(seg) })
+	if err != nil {
+		c.note(err)
+		single := *c.planner
+		single.Options.Unfused = true
+		p, err = try(func() (*Plan, error) { return single.Plan(seg) })
+	}
+	return p, false, err
+}
+
+// arrived reports whether the leaves of an instance are here. If they are not, a
+// flush leaves it open: the arrival runs it. Others wait.
+func (s *Stream) arrived(in *instance, cut Cut) bool {
+	missing := in.awaits[:0]
+	for _, a := range in.awaits {
+		if !a.isDone() && cut != CutFlush && cut != CutScope {
+			if err := a.wait(s.ctx); err != nil {
+				a.end(&stored{err: err})
+			}
+		}
+		if !a.isDone() {
+			missing = append(missing, a)
+		}
+	}
+	in.awaits = missing
+	for i := range in.leaves {
+		l := &in.leaves[i]
+		if l.st.wait != nil && l.st.wait.isDone() {
+			l.st = l.st.wait.place()
+			if l.st.base != nil && !l.st.base.acquire() {
+				l.st = &stored{err: released()}
+			}
+		}
+	}
+	if len(missing) > 0 && !s.isOpen(in) {
+		s.open = append(s.open, in)
+	}
+	return len(missing) == 0
+}
+
+func (s *Stream) isOpen(in *instance) bool {
+	for _, o := range s.open {
+		if o == in {
+			return true
+		}
+	}
+	return false
+}

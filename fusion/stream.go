@@ -1,0 +1,233 @@
+package fusion
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Stream is an ordered record of operations. Work is run on a read, a sync, a
+// flush, the end of a top-level scope, or when a budget is reached, never by a
+// timer. Work that does not depend on each other is kept apart, so that what
+// goroutines interleave on one stream does not change what is fused. It is safe
+// for concurrent use.
+//
+// Locks are taken in the order stream, client, cache; no stream waits for
+// another while its own lock is held.
+type Stream struct {
+	c   *Client
+	ctx context.Context
+	off bool
+
+	mu    sync.Mutex
+	open  []*instance // one per connected component, in order of their first operation
+	cuts  map[Cut]int64
+	fresh []*base // stored by the last flush, and not yet watched
+	last  *entry  // of what ran last: tells what comes next
+	apart int     // flushes whose joined instances met no plan, since one did
+
+	inferMu sync.Mutex
+	infer   [inferences]inference
+	key   keyBuffer
+	sites uint // lines taken from the last time
+}
+
+// NewStream makes a stream. The end of ctx ends waits for room in the device's
+// queue; work not submitted by then becomes errors of kind [ir.ErrCancelled].
+func (c *Client) NewStream(ctx context.Context) *Stream {
+	s := &Stream{c: c, ctx: ctx, off: c.opt.Off, cuts: map[Cut]int64{}}
+	c.streams.add(s)
+	return s
+}
+
+// SetFusion turns fusion of what is recorded from now on off or on again. Off,
+// each operation is a segment of its own.
+func (s *Stream) SetFusion(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush(CutFlush)
+	s.off = !on
+}
+
+// Cuts counts why segments ended.
+func (s *Stream) Cuts() map[Cut]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[Cut]int64, len(s.cuts))
+	for k, v := range s.cuts {
+		out[k] = v
+	}
+	return out
+}
+
+// Record appends an operation. The caller made out, one zero Value per result,
+// with the types that [Stream.Infer] gave; site is asked for the user's line where it
+// is not known from the last time. On an error nothing was recorded. Operands may
+// be released, or recorded elsewhere, at any time.
+func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
+	for _, v := range in {
+		if err := s.reach(v); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// An operand may have been flushed, and become virtual, since it was reached.
+	for _, v := range in {
+		if v.stream == s {
+			if v.released {
+				return released()
+			}
+			if v.st.Load() == nil && v.inst.sealed {
+				if err := s.materialize(v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	inst := s.join(in)
+	refs := inst.refs(len(in))
+	for i, v := range in {
+		st := v.st.Load()
+		if st == nil {
+			refs[i] = v.pos
+			continue
+		}
+		l, ok := s.leafOf(inst, v, st)
+		if !ok {
+			return released()
+		}
+		refs[i] = ^l
+	}
+	at := len(inst.recs)
+	inst.recs = append(inst.recs, rec{op: op, attrs: attrs, in: refs, out: int32(len(inst.types)), site: s.site(inst, at, op, site)})
+	for i, v := range out {
+		v.typ, v.stream, v.inst, v.pos = types[i], s, inst, int32(len(inst.types))
+		inst.types = append(inst.types, types[i])
+		inst.outs = append(inst.outs, v)
+		inst.bytes += types[i].Bytes()
+	}
+	switch {
+	case s.off:
+		s.run(inst, CutOps)
+	case len(inst.recs) >= s.c.opt.MaxOps:
+		s.run(inst, CutOps)
+	case inst.bytes >= s.c.opt.MaxBytes:
+		s.run(inst, CutBytes)
+	}
+	return nil
+}
+
+func released() *ir.Error {
+	return ir.Errorf(ir.ErrClosed, "the tensor was released, or its scope has ended")
+}
+
+// reach makes an operand of another stream stored. Values of the stream itself
+// are seen to under its lock.
+func (s *Stream) reach(v *Value) error {
+	if v.stream == s || v.st.Load() != nil {
+		return nil
+	}
+	o := v.stream
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.demand(v, CutHop)
+}
+
+// demand makes a value of the stream stored, with the lock held.
+func (s *Stream) demand(v *Value, cut Cut) error {
+	switch {
+	case v.released:
+		return released()
+	case v.st.Load() != nil:
+		return nil
+	case v.inst.sealed:
+		return s.materialize(v)
+	}
+	v.inst.demand(v.pos)
+	s.run(v.inst, cut)
+	if v.st.Load() == nil {
+		return s.materialize(v)
+	}
+	return nil
+}
+
+// join returns the open instance that an operation on these operands belongs to:
+// that of its pending operands, made one, or a new one.
+func (s *Stream) join(in []*Value) *instance {
+	var inst *instance
+	for _, v := range in {
+		if v.st.Load() != nil || v.inst == inst {
+			continue
+		}
+		if inst == nil {
+			inst = v.inst
+			continue
+		}
+		a, b := inst, v.inst
+		if len(b.recs) > len(a.recs) {
+			a, b = b, a
+		}
+		a.absorb(b)
+		s.forget(b)
+		inst = a
+	}
+	if inst != nil {
+		return inst
+	}
+	// Work on stored operands joins the work that reads one of them.
+	for _, v := range in {
+		if v.stream == s && v.leafOf != nil && !v.leafOf.sealed {
+			return v.leafOf
+		}
+	}
+	inst = s.newInstance()
+	s.open = append(s.open, inst)
+	return inst
+}
+
+func (s *Stream) forget(inst *instance) {
+	for i, o := range s.open {
+		if o == inst {
+			s.open = append(s.open[:i], s.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// Flush runs what was recorded, and does not wait for it.
+func (s *Stream) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush(CutFlush)
+}
+
+// EndScope is the end of a top-level scope: values are released, and the work
+// recorded so far is run without waiting.
+func (s *Stream) EndScope(values []*Value) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		v.release()
+	}
+	s.flush(CutScope)
+}
+
+// ReleaseAll releases values of the stream.
+func (s *Stream) ReleaseAll(values []*Value) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		v.release()
+	}
+}
+
+// flush runs every open instance.
+func (s *Stream) flush(cut Cut) {
+	open := s.open
+	s.open = nil
+	for _, inst := range s.together(open) {
+		s.run(inst, cut)
+	}
+}

@@ -1,0 +1,148 @@
+package fusion
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// base is a tensor of the inner backend. Streams hold counted references: values
+// that show it, open segments that read it, recipes that may read it again. The
+// last one frees it; what a program forgets, the collector finds.
+type base struct {
+	typ  ir.Type
+	refs atomic.Int32
+	*baseState
+}
+
+// baseState is apart from the base, so that the collector can find the base
+// unreachable and still free the tensor.
+type baseState struct {
+	c     *Client
+	id    ir.ID
+	bytes int64
+	freed atomic.Bool
+}
+
+// newBase makes a reference to a new tensor of the inner backend.
+func (c *Client) newBase(t ir.Type) *base {
+	b := &base{typ: t, baseState: &baseState{c: c, id: c.newID(), bytes: t.Bytes()}}
+	b.refs.Store(1)
+	c.live.Add(b.bytes)
+	return b
+}
+
+// acquire adds a reference, unless the base is gone.
+func (b *base) acquire() bool {
+	for {
+		n := b.refs.Load()
+		if n <= 0 {
+			return false
+		}
+		if b.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (b *base) release() {
+	if b.refs.Add(-1) == 0 {
+		b.free()
+	}
+}
+
+func (s *baseState) free() {
+	if s.freed.CompareAndSwap(false, true) {
+		s.c.live.Add(-s.bytes)
+		s.c.free(s.id)
+	}
+}
+
+// watch lets the collector free the base when nothing refers to it any more. It
+// costs half a microsecond, so it waits until a base has outlived a flush.
+func (b *base) watch() { runtime.AddCleanup(b, (*baseState).free, b.baseState) }
+
+// stored is where a value lies, or the error that it carries.
+type stored struct {
+	base   *base
+	layout ir.Layout // in the base; no strides: row-major from its start
+	err    *ir.Error
+	wait   *arrival // it is still on its way
+}
+
+// Value is a tensor of a client: of an open segment, stored, virtual (a recipe),
+// or an error. It owns what it needs until it is released or collected.
+type Value struct {
+	typ    ir.Type
+	stream *Stream
+	st     atomic.Pointer[stored] // nil while pending or virtual
+
+	// Guarded by the stream's lock.
+	inst     *instance // that makes it
+	pos      int32    // its number among the results of inst
+	leaf     int32    // 1 + its number among the leaves of leafOf
+	leafOf   *instance
+	released bool
+}
+
+// Type returns the type.
+func (v *Value) Type() ir.Type { return v.typ }
+
+// Stream returns the stream that the value was recorded on.
+func (v *Value) Stream() *Stream { return v.stream }
+
+// Failure returns the error that the value is known to carry: it is released, or
+// it failed and someone has noticed.
+func (v *Value) Failure() *ir.Error {
+	if st := v.st.Load(); st != nil && st.err != nil {
+		return st.err
+	}
+	return nil
+}
+
+// Release says that the program will not use the value again. Segments that read
+// it are not affected. Releasing twice is harmless.
+func (v *Value) Release() {
+	s := v.stream
+	s.mu.Lock()
+	v.release()
+	s.mu.Unlock()
+}
+
+// release is Release with the lock held.
+func (v *Value) release() {
+	if v.released {
+		return
+	}
+	v.released = true
+	if st := v.st.Load(); st != nil {
+		if st.base != nil {
+			st.base.release()
+		}
+	} else if v.inst != nil && v.inst.sealed {
+		v.inst.unpin()
+	}
+}
+
+// errValue makes a value that carries an error.
+func (s *Stream) errValue(t ir.Type, err *ir.Error) *Value {
+	v := &Value{typ: t, stream: s}
+	v.st.Store(&stored{err: err})
+	return v
+}
+
+// settle gives a value its place; a value released meanwhile gives it back.
+func (v *Value) settle(st *stored) {
+	v.st.Store(st)
+	if v.released && st.base != nil {
+		st.base.release()
+	}
+}
+
+// Released reports whether the value was released.
+func (v *Value) Released() bool {
+	v.stream.mu.Lock()
+	defer v.stream.mu.Unlock()
+	return v.released
+}
