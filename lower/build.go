@@ -82,7 +82,7 @@ const (
 func (p *Piece) linearForm(l *access) byte {
 	stride := int64(1)
 	for a := len(p.Extents) - 1; a >= 0; a-- {
-		if p.Extents[a] != 1 && l.strides[a] != stride {
+		if p.Extents[a] != 1 && l.strides[a] != stride || p.kinds[a] == kernel.Reduced && l.strides[a] == 0 {
 			return affineIndex
 		}
 		stride *= p.Extents[a]

@@ -24,7 +24,7 @@ func TestRandomBlocks(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	rules, blocks := map[string]int{}, 0
+	rules, blocks, several := map[string]int{}, 0, 0
 	for p := range *programs {
 		rng := rand.New(rand.NewPCG(*seed, uint64(p)))
 		prog := irtest.Random(rng, irtest.Options{Nodes: 14, MaxElements: 3000, Rows: rows})
@@ -40,6 +40,8 @@ func TestRandomBlocks(t *testing.T) {
 			stored := storedOf(rng, prog, list)
 			if r := compare(t, m, prog.Nodes, list, stored); r != nil {
 				rules[string(r.Rule)]++
+			} else if len(list) > 1 {
+				several++
 			}
 			blocks++
 			if t.Failed() {
@@ -47,14 +49,17 @@ func TestRandomBlocks(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d blocks, refused: %v", blocks, rules)
+	t.Logf("%d blocks, %d of several nodes lowered; refused: %v", blocks, several, rules)
+	if several < blocks/10 {
+		t.Errorf("only %d of %d blocks are of several nodes and lowered", several, blocks)
+	}
 }
 
 // convex returns a run of nodes, or a random set that no path leaves and enters
 // again.
 func convex(rng *rand.Rand, nodes []ir.Node) []int {
 	var list []int
-	if rng.IntN(2) == 0 {
+	if rng.IntN(4) == 0 {
 		from := rng.IntN(len(nodes))
 		for i := from; i < min(len(nodes), from+1+rng.IntN(8)); i++ {
 			list = append(list, i)
@@ -63,10 +68,11 @@ func convex(rng *rand.Rand, nodes []ir.Node) []int {
 	}
 	// Grow along edges.
 	in := map[int]bool{rng.IntN(len(nodes)): true}
-	for range rng.IntN(8) {
+	want := 1 + rng.IntN(7)
+	for try := 0; try < 60 && len(in) < want; try++ {
 		i := rng.IntN(len(nodes))
-		for j := range in {
-			if joined(&nodes[i], &nodes[j]) || joined(&nodes[j], &nodes[i]) {
+		for j := range nodes {
+			if in[j] && (joined(&nodes[i], &nodes[j]) || joined(&nodes[j], &nodes[i])) {
 				in[i] = true
 				break
 			}
