@@ -102,6 +102,18 @@ func (t *Tensor) Array() (sinter.Array, error) {
 	return a, nil
 }
 
+// Value returns the tensor as a value.
+func (t *Tensor) Value() (*Value, error) {
+	if t.Elem == String {
+		return stringsValue(t)
+	}
+	a, err := t.Array()
+	if err != nil {
+		return nil, err
+	}
+	return ArrayValue(t.Elem, a), nil
+}
+
 // widen returns the elements of raw data in the dtype and byte order in which
 // they are held.
 func widen(e Elem, raw []byte, size int) []byte {
