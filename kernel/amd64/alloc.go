@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/sinter-go/sinter/ir"
@@ -279,6 +280,20 @@ func (g *gen) tmp() asm.Vec {
 	r := g.take()
 	g.temps = append(g.temps, r)
 	return r
+}
+
+// drop gives temporaries back before the end of the instruction: those taken since
+// there were mark of them, except some.
+func (g *gen) drop(mark int, except ...asm.Vec) {
+	kept := g.temps[:mark:mark]
+	for _, r := range g.temps[mark:] {
+		if slices.Contains(except, r) {
+			kept = append(kept, r)
+		} else if g.owner[r] < 0 {
+			g.state[r], g.lock[r] = free, false
+		}
+	}
+	g.temps = kept
 }
 
 // reg brings a value into a register.

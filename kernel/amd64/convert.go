@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64/asm"
 )
 
@@ -106,7 +107,8 @@ func (g *gen) intToFloat(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
 	a := g.a
 	if isHalf(to) {
 		if from.Size() > 2 {
-			refuse("conversion from %s to %s", from, to)
+			g.intToHalf(from, to, x, out)
+			return
 		}
 		u := g.tmp()
 		a.RM(asm.VCVTDQ2PS, g.lengthOf(4), u, asm.V(x))
@@ -168,6 +170,7 @@ func (g *gen) floatToFloat(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
 // anything was lost.
 func (g *gen) roundOdd(x asm.Vec) asm.Vec {
 	a, l, li := g.a, g.lengthOf(8), g.lengthOf(4)
+	mark := len(g.temps)
 	t, back, mag, m := g.tmp(), g.tmp(), g.tmp(), g.tmp()
 	in := func() asm.Vec { return m }
 	abs := asm.M(g.bits(8, 1<<63-1))
@@ -177,10 +180,77 @@ func (g *gen) roundOdd(x asm.Vec) asm.Vec {
 	a.RVM(asm.VPAND, l, m, back, abs)
 	g.compareFloat(ir.F64, mag, asm.V(m), cmpLt, in)
 	a.RVM(asm.VPADDD, li, t, t, asm.V(m)) // it grew: one step back
+	g.drop(mark, t, back, m)
 	g.compareFloat(ir.F64, x, asm.V(back), cmpNe, in)
 	a.VMI(asm.VPSRLD, li, m, m, 31)
 	a.RVM(asm.VPOR, li, t, t, asm.V(m))
+	g.drop(mark, t)
 	return t
+}
+
+// intToHalf rounds once from integers that f32 cannot hold.
+func (g *gen) intToHalf(from, to ir.DType, x asm.Vec, out func() asm.Vec) {
+	mark := len(g.temps)
+	switch {
+	case from.Size() == 8: // exact in f64, apart from a sticky bit
+		u := g.sticky(from, x, 53, 11)
+		v := g.tmp()
+		g.intToFloat(from, ir.F64, u, func() asm.Vec { return v })
+		g.drop(mark, v)
+		v = g.roundOdd(v)
+		g.drop(mark, v)
+		g.roundHalf(to, v, out)
+	case to == ir.F16: // all beyond 65520 is infinite
+		u := g.tmp()
+		in := func() asm.Vec { return u }
+		g.arith(kernel.OpMin, from, x, asm.M(g.bits(4, 1<<17)), in)
+		if from == ir.I32 {
+			g.arith(kernel.OpMax, from, u, asm.M(g.bits(4, 1<<32-1<<17)), in)
+		}
+		g.a.RM(asm.VCVTDQ2PS, g.lengthOf(4), u, asm.V(u))
+		g.roundHalf(to, u, out)
+	default: // exact in f32, apart from a sticky bit
+		u := g.sticky(from, x, 24, 8)
+		v := g.tmp()
+		g.intToFloat(from, ir.F32, u, func() asm.Vec { return v })
+		g.drop(mark, v)
+		g.roundHalf(to, v, out)
+	}
+}
+
+// sticky replaces integers beyond the given number of bits by neighbours that are
+// multiples of 2^low: the odd one of the two where anything is lost, so that a
+// further rounding gives what one rounding would.
+func (g *gen) sticky(t ir.DType, x asm.Vec, exact, low int) asm.Vec {
+	mark := len(g.temps)
+	size := laneSize(t)
+	c := func(v uint64) asm.Arg { return asm.M(g.bits(size, v)) }
+	u, m := g.tmp(), g.tmp()
+	op := func(o kernel.Op, t ir.DType, dst, x asm.Vec, y asm.Arg) {
+		g.arith(o, t, x, y, func() asm.Vec { return dst })
+	}
+	y := g.tmp()
+	op(kernel.OpAnd, t, u, x, c(1<<low-1))
+	op(kernel.OpEq, t, m, u, c(0))
+	op(kernel.OpAnd, t, y, x, c(^uint64(1<<low-1)))
+	op(kernel.OpOr, t, u, y, c(1<<low))
+	g.choose(t, m, asm.V(y), u, func() asm.Vec { return y })
+	g.drop(mark, u, m, y)
+	unsigned, bits := ir.U32, exact
+	if size == 8 {
+		unsigned = ir.U64
+	}
+	if t.Kind() == ir.KindInt {
+		op(kernel.OpAdd, t, u, x, c(1<<exact))
+		bits++
+	} else {
+		g.a.RM(asm.VMOVUPS, g.length(t), u, asm.V(x))
+	}
+	op(kernel.OpShr, unsigned, u, u, c(uint64(bits)))
+	op(kernel.OpEq, t, m, u, c(0))
+	g.choose(t, m, asm.V(x), y, func() asm.Vec { return y })
+	g.drop(mark, y)
+	return y
 }
 
 // roundHalf rounds f32 lanes to values that a 16-bit type holds.
