@@ -12,14 +12,13 @@ func (s *search) finish(baseline Cost) (*Plan, error) {
 	for {
 		s.lowerAll()
 		order, steps := s.arrange(baseline.Peak)
+		if len(order) != len(s.groups) {
+			return nil, ir.Errorf(ir.ErrInternal, "the groups of a plan depend on each other")
+		}
 		if s.unlowered() { // what was taken apart
 			continue
 		}
-		split, err := s.compile()
-		if err != nil {
-			return nil, err
-		}
-		if !split {
+		if !s.compile() {
 			return s.plan(order, steps, baseline)
 		}
 	}

@@ -49,8 +49,10 @@ func (s *search) cost(gr *group) Cost {
 		}
 		return c
 	}
-	for _, u := range gr.units {
-		c.Work += work(&s.g.Nodes[s.units[u].node])
+	for i, u := range gr.units {
+		if i == 0 || s.units[gr.units[i-1]].node != s.units[u].node {
+			c.Work += work(&s.g.Nodes[s.units[u].node])
+		}
 	}
 	return c
 }

@@ -89,20 +89,27 @@ func (s *search) lowerAll() {
 					continue
 				}
 				s.single(gr)
+				s.abandon(gr, *r)
 				again = true
-				if len(gr.kids) > 0 {
-					s.split(gr, *r)
-					break // the groups of this pack are no longer those of it
-				}
-				gr.kind, gr.fixed, gr.lowered = routineGroup, true, nil
-				s.refusals = append(s.refusals, Refusal{Producer: s.first(gr), Consumer: s.first(gr), Rule: r.Rule, Got: r.Got, Limit: r.Limit, Detail: r.Detail})
-				break
+				break // the groups of this pack are no longer those of it
 			}
 			if again {
 				break
 			}
 		}
 	}
+}
+
+// abandon takes a group apart that does not become kernels; a single node is left
+// to a routine of the device.
+func (s *search) abandon(gr *group, why Refusal) {
+	if len(gr.kids) > 0 {
+		s.split(gr, why)
+		return
+	}
+	gr.kind, gr.fixed, gr.lowered = routineGroup, true, nil
+	why.Producer, why.Consumer = s.first(gr), s.first(gr)
+	s.refusals = append(s.refusals, why)
 }
 
 // single takes the packs apart in which a group shares a launch.
@@ -114,36 +121,34 @@ func (s *search) single(gr *group) {
 
 // compile asks the target for the kernels of every group. A fused kernel that the
 // device would interpret is taken apart, if the device would generate its parts.
-func (s *search) compile() (split bool, err error) {
+func (s *search) compile() (split bool) {
 	for _, top := range slices.Clone(s.groups) {
 		for _, gr := range top.leaves() {
 			if gr.kind != kernelGroup {
 				continue
 			}
 			generated, err := s.generate(gr)
-			if err != nil {
-				return split, err
+			if err != nil { // a fault of lowering, or of the device: the parts may do
+				s.single(gr)
+				s.abandon(gr, Refusal{Rule: RuleLowering, Detail: err.Error()})
+				return true
 			}
 			if generated || len(gr.kids) == 0 {
 				continue
 			}
 			parts := true
 			for _, k := range gr.kids {
-				ok, err := s.partGenerated(gr, k)
-				if err != nil {
-					return split, err
-				}
-				parts = parts && ok
+				parts = parts && s.partGenerated(gr, k)
 			}
 			if !parts {
 				continue
 			}
 			s.single(gr)
 			s.split(gr, Refusal{Rule: RuleNotGenerated})
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // generate compiles a group and reports whether the device generates all of it.
@@ -170,28 +175,26 @@ func (s *search) generate(gr *group) (bool, error) {
 
 // partGenerated reports whether a part of a group, or what it would be taken apart
 // to, is generated: whether there is a gain in taking the group apart.
-func (s *search) partGenerated(gr, part *group) (bool, error) {
+func (s *search) partGenerated(gr, part *group) bool {
 	was := slices.Clone(part.units)
 	part.units = slices.DeleteFunc(part.units, func(u int) bool { return s.units[u].group != gr })
 	defer func() { part.units = was }()
 	if len(part.units) == 0 {
-		return true, nil
+		return true
 	}
 	s.adopt(part)
 	defer s.adopt(gr)
 	l, err := s.layOut(part)
 	if err != nil {
-		return false, nil // nothing that lower takes alone
+		return false // nothing that lower takes alone
 	}
-	probe := &group{lowered: l}
-	ok, err := s.generate(probe)
-	if err != nil || ok {
-		return ok, err
+	if ok, err := s.generate(&group{lowered: l}); err == nil && ok {
+		return true
 	}
 	for _, k := range part.kids {
-		if ok, err := s.partGenerated(part, k); err != nil || ok {
-			return ok, err
+		if s.partGenerated(part, k) {
+			return true
 		}
 	}
-	return false, nil
+	return false
 }

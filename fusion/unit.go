@@ -188,37 +188,28 @@ func (s *search) storedOf(out []ir.ID, u int) []ir.ID {
 	return out
 }
 
-// unify makes units of one node that stand in one group one, and those that
-// stand alone one, so that no group computes what it could read.
+// unify makes units of one node that stand alone one, so that none is computed
+// twice to be stored. Those in a group with their reader stay: they are part of it.
 func (s *search) unify() {
 	for i := range s.byNode {
 		if len(s.byNode[i]) < 2 {
 			continue
 		}
-		// Those in a group with others stay there; the first alone serves the rest.
 		alone := -1
 		kept := s.byNode[i][:0]
 		for _, u := range s.byNode[i] {
-			into := -1
-			for _, v := range kept {
-				if s.units[v].group == s.units[u].group {
-					into = v
-				}
-			}
-			if gr := s.units[u].group; into < 0 && len(gr.units) == 1 && gr.kind == kernelGroup {
-				if alone >= 0 {
-					s.single(gr)
-					s.single(s.units[alone].group)
-					into = alone
-				} else {
-					alone = u
-				}
-			}
-			if into < 0 {
-				kept = append(kept, u)
+			gr := s.units[u].group
+			switch {
+			case len(gr.units) > 1 || gr.kind != kernelGroup:
+			case alone < 0:
+				alone = u
+			default:
+				s.single(gr)
+				s.single(s.units[alone].group)
+				s.redirect(u, alone)
 				continue
 			}
-			s.redirect(u, into)
+			kept = append(kept, u)
 		}
 		s.byNode[i] = kept
 	}
