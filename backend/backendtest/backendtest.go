@@ -45,6 +45,7 @@ type suite struct {
 	open         func(t *testing.T) backend.Backend
 	setup        func(t *testing.T, s Setup) backend.Backend
 	ownPace      bool
+	records      bool
 	contractOnly bool
 	largeOnly    bool
 }
@@ -53,6 +54,10 @@ type suite struct {
 // order, as they do where operands have to be moved first: of two errors, the
 // first that Sync returns is the first that happened, not the first submitted.
 func OwnPace() Option { return func(s *suite) { s.ownPace = true } }
+
+// Records says that Submit only records: work begins, and waits for room, with the
+// next flush, read or sync.
+func Records() Option { return func(s *suite) { s.records = true } }
 
 // Run tests the backends that open returns. Each call must return a fresh one,
 // on which no id is in use; the suite closes it.

@@ -159,6 +159,9 @@ func newGate(t *testing.T) (*gate, Setup) {
 func (g *gate) block(c *client) ir.Tensor {
 	x := c.upload(ir.Type{DType: ir.Bool, Shape: ir.Shape{2}}, []byte{1, 0})
 	y := c.do("nonzero", []ir.Tensor{x}, "max", 1)
+	if err := c.b.Flush(); err != nil {
+		c.Fatal(err)
+	}
 	<-g.entered
 	return y
 }
@@ -192,6 +195,9 @@ func (s *suite) cancelledRead(t *testing.T) {
 // queueFull: Submit waits for room, until its context ends; then nothing of the
 // call is queued. Frees, uploads, aliases and reads are let in.
 func (s *suite) queueFull(t *testing.T) {
+	if s.records {
+		t.Skip("recorded work waits for room when it is flushed")
+	}
 	g, setup := newGate(t)
 	c := s.limited(t, setup)
 	x := c.floats(1)
