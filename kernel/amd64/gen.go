@@ -55,7 +55,6 @@ type gen struct {
 
 	ptr     map[int]asm.Reg // arguments whose pointer sits in a register
 	running bool            // pointers that do not, are in argCur rather than argPtr
-	base    int             // lanes from CX to the first copy
 	masked  bool
 	lane    asm.Mem // buffer for element-wise copies
 	laneB   asm.Mem // another, for operands

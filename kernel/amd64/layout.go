@@ -19,6 +19,7 @@ const (
 	wChunkFrom             // the current chunk: start,
 	wStripeEnd             // end of its whole stripes,
 	wChunkEnd              // and end
+	wGroup                 // first partial of the current group
 	wChunks                // chunks done
 	wLeft                  // reduced elements left
 	wCount                 // lanes in use in a masked step

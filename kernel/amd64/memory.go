@@ -127,7 +127,7 @@ func (g *gen) pointer(arg int) asm.Reg {
 }
 
 // first returns the distance in lanes from CX to a copy.
-func (g *gen) first(copy int) int32 { return int32(g.base + copy*g.n) }
+func (g *gen) first(copy int) int32 { return int32(copy * g.n) }
 
 // load emits the load of an argument into r.
 func (g *gen) load(arg, copy int, r asm.Vec) {

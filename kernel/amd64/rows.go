@@ -178,34 +178,37 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 // oneChunk accumulates the current chunk into the partials in memory.
 func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u int, main, rest func()) {
 	a, accs := g.a, g.accs
-	for group := 0; group < tree.Lanes; group += u * g.n {
-		g.base = group
-		for _, r := range reduces {
-			for c := range u {
-				g.fill(&g.k.Body[r], accs[[2]int{int(r), c}])
-			}
-		}
-		skip := a.NewLabel()
-		a.Load(rIdx, g.word(wChunkFrom))
-		a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
-		a.Jcc(asm.GreatEq, skip)
-		a.Align(16)
-		top := a.Here()
-		main()
-		a.AluImm(asm.ADD, rIdx, int32(tree.Lanes))
-		a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
-		a.Jcc(asm.Less, top)
-		a.Bind(skip)
-		for _, r := range reduces {
-			in := &g.k.Body[r]
-			for c := range u {
-				buf := g.bufs[[2]int{int(r), 0}]
-				buf.Disp += int32((group + c*g.n) * laneSize(in.Type))
-				a.MR(asm.VMOVUPSST, g.length(in.Type), asm.M(buf), accs[[2]int{int(r), c}])
-			}
+	a.MovImm(rIdx, 0)
+	groups := a.Here() // CX is the first partial of the group
+	a.Store(g.word(wGroup), rIdx)
+	for _, r := range reduces {
+		for c := range u {
+			g.fill(&g.k.Body[r], accs[[2]int{int(r), c}])
 		}
 	}
-	g.base = 0
+	skip := a.NewLabel()
+	a.AluMem(asm.ADD, rIdx, g.word(wChunkFrom))
+	a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
+	a.Jcc(asm.GreatEq, skip)
+	a.Align(16)
+	top := a.Here()
+	main()
+	a.AluImm(asm.ADD, rIdx, int32(tree.Lanes))
+	a.AluMem(asm.CMP, rIdx, g.word(wStripeEnd))
+	a.Jcc(asm.Less, top)
+	a.Bind(skip)
+	a.Load(rIdx, g.word(wGroup))
+	for _, r := range reduces {
+		size := laneSize(g.k.Body[r].Type)
+		buf := g.bufs[[2]int{int(r), 0}]
+		for c := range u {
+			m := asm.Idx(asm.DI, rIdx, uint8(size), buf.Disp+int32(c*g.n*size))
+			a.MR(asm.VMOVUPSST, g.length(g.k.Body[r].Type), asm.M(m), accs[[2]int{int(r), c}])
+		}
+	}
+	a.AluImm(asm.ADD, rIdx, int32(u*g.n))
+	a.AluImm(asm.CMP, rIdx, int32(tree.Lanes))
+	a.Jcc(asm.Less, groups)
 	a.Load(rIdx, g.word(wStripeEnd))
 	g.accs = map[[2]int]asm.Vec{}
 	g.remainder(wChunkEnd, rest)
