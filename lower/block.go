@@ -20,9 +20,6 @@ type Arg struct {
 type Block struct {
 	Nodes  []ir.Node
 	Pieces []*Piece
-
-	work          []float64
-	read, written int64
 }
 
 // Layouts gives the layout of every tensor that a block reads or stores.
@@ -41,15 +38,19 @@ type Layouts func(ir.ID) ir.Layout
 // strides that the maps mean. Where a map is not affine over the axes, an axis is
 // split or cut and the evaluation starts again.
 func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, error) {
-	l := &lowering{nodes: nodes, layouts: layouts, producer: make(map[ir.ID]origin, len(nodes)),
-		views: make([]*viewMap, len(nodes)), parts: make([][]*box, len(nodes)), reductions: make([]*reduction, len(nodes))}
+	l := &lowering{nodes: nodes, layouts: layouts, facts: make([]facts, len(nodes))}
+	if len(nodes) > searched {
+		l.producer = make(map[ir.ID]origin, len(nodes))
+	}
 	for i := range nodes {
 		n := &nodes[i]
 		for j, t := range n.Out {
 			if j > 0 && !t.Shape.Equal(n.Out[0].Shape) {
 				return nil, &Refusal{Rule: ResultsOfShapes, Node: i, Detail: n.Out[0].Shape.String() + " and " + t.Shape.String()}
 			}
-			l.producer[t.ID] = origin{i, j}
+			if l.producer != nil {
+				l.producer[t.ID] = origin{i, j}
+			}
 			if stored == nil || stored(t.ID) {
 				l.wanted = append(l.wanted, target{i, j, t})
 			}
@@ -77,43 +78,67 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 		}
 		b.Pieces = append(b.Pieces, p)
 	}
-	b.count(l, pieces)
 	return b, nil
 }
 
 // origin is the node and the result that a tensor is.
 type origin struct{ node, result int }
 
-// lowering is what the pieces of a block share. The views, parts and reductions of
-// nodes are filled in as they are asked for.
+// searched is the number of nodes up to which origins are searched for.
+const searched = 4
+
+// lowering is what the pieces of a block share.
 type lowering struct {
 	nodes    []ir.Node
 	layouts  Layouts
-	producer map[ir.ID]origin
-	wanted   []target // stored results, in order
+	producer map[ir.ID]origin // of more than a few nodes
+	wanted   []target         // stored results, in order
 
-	rootShape  ir.Shape // of the result that the iteration space starts from
-	views      []*viewMap
-	parts      [][]*box
-	reductions []*reduction
+	rootShape ir.Shape // of the result that the iteration space starts from
+	facts     []facts
+}
+
+// facts are what is known of a node, filled in as it is asked for.
+type facts struct {
+	view      *viewMap
+	boxes     []*box
+	reduction *reduction
+}
+
+// origin returns what computes a tensor; inside is false if it comes from outside.
+func (l *lowering) origin(id ir.ID) (o origin, inside bool) {
+	if l.producer != nil {
+		o, inside = l.producer[id]
+		return o, inside
+	}
+	for i := range l.nodes {
+		for j := range l.nodes[i].Out {
+			if l.nodes[i].Out[j].ID == id {
+				return origin{i, j}, true
+			}
+		}
+	}
+	return origin{}, false
 }
 
 func (l *lowering) view(i int) (*viewMap, error) {
-	if l.views[i] == nil {
+	f := &l.facts[i]
+	if f.view == nil {
 		v, ok := viewOf(&l.nodes[i])
 		if !ok {
 			return nil, errNotAffine
 		}
-		l.views[i] = v
+		f.view = v
 	}
-	return l.views[i], nil
+	return f.view, nil
 }
 
 func (l *lowering) boxes(i int) (_ []*box, err error) {
-	if l.parts[i] == nil {
-		l.parts[i], err = boxesOf(i, &l.nodes[i])
+	f := &l.facts[i]
+	if f.boxes == nil {
+		f.boxes, err = boxesOf(i, &l.nodes[i])
 	}
-	return l.parts[i], err
+	return f.boxes, err
 }
 
 // reduction returns what a node reduces, nil if it does not.
@@ -124,10 +149,11 @@ func (l *lowering) reduction(i int) (_ *reduction, err error) {
 	default:
 		return nil, nil
 	}
-	if l.reductions[i] == nil {
-		l.reductions[i], err = reductionOf(n)
+	f := &l.facts[i]
+	if f.reduction == nil {
+		f.reduction, err = reductionOf(n)
 	}
-	return l.reductions[i], err
+	return f.reduction, err
 }
 
 // usesIndex reports whether the body of a node asks for the index of its element.
@@ -217,6 +243,9 @@ func (l *lowering) from(root int) ([]*eval, error) {
 		default:
 			return nil, err
 		}
+	}
+	if len(l.wanted) == 1 && len(done) == 1 {
+		return done, nil
 	}
 	return done, l.cover(done)
 }

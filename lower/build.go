@@ -45,9 +45,7 @@ func (p *Piece) Key() string {
 			if m.linear.offset != 0 {
 				buf = append(buf, '+')
 			}
-			for _, c := range m.linear.classes() {
-				buf = append(buf, '0'+byte(c))
-			}
+			buf = appendClasses(buf, m.linear)
 		}
 	}
 	for _, o := range p.copies {
@@ -65,11 +63,16 @@ func (p *Piece) Key() string {
 		if i >= p.inputs {
 			buf = append(buf, '>')
 		}
-		for _, c := range w.classes() {
-			buf = append(buf, '0'+byte(c))
-		}
+		buf = appendClasses(buf, w)
 	}
 	return string(buf)
+}
+
+func appendClasses(buf []byte, a *access) []byte {
+	for _, st := range a.strides {
+		buf = append(buf, '0'+byte(classOf(st)))
+	}
+	return buf
 }
 
 // The forms of a logical index: over all axes in row-major order, which extents

@@ -51,8 +51,7 @@ type eval struct {
 	memo     [][]known // per node, result 0; of others the step is the same
 	wishes   []wish
 	stores   []store
-	needed   []bool // which steps serve a store
-	reducers []int  // nodes of the steps that reduce
+	reducers []int // nodes of the steps that reduce
 }
 
 // refuse makes a refusal at a node.
@@ -62,7 +61,7 @@ func refuse(rule Rule, node int, got, limit int64) error {
 
 // value returns a tensor's element with coordinates m.
 func (e *eval) value(t ir.Tensor, m imap) (source, error) {
-	p, inside := e.producer[t.ID]
+	p, inside := e.origin(t.ID)
 	if !inside {
 		return e.load(t, m, e.extents, -1), nil
 	}
@@ -216,7 +215,7 @@ func (e *eval) gather(s *step, i int, m imap) error {
 	}
 	extents := append(e.extents[:last:last], int64(x.Shape[ax]))
 	for {
-		p, inside := e.producer[x.ID]
+		p, inside := e.origin(x.ID)
 		if !inside {
 			break
 		}

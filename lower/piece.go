@@ -1,7 +1,7 @@
 package lower
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -32,6 +32,7 @@ type emit struct {
 	tree   kernel.Tree
 	also   []output // further arguments that results are stored to
 	empty  bool     // a reduction of nothing: operands are not read
+	count  float64  // evaluations in one run
 }
 
 // operand is an argument, or the result of an earlier emission.
@@ -48,7 +49,6 @@ type output struct{ from, to int }
 func (e *eval) piece() (*Piece, error) {
 	p := &Piece{nodes: e.nodes}
 	needed := make([]bool, len(e.steps))
-	e.needed = needed
 	for _, s := range e.stores {
 		if s.load < 0 {
 			needed[s.step] = true
@@ -67,7 +67,7 @@ func (e *eval) piece() (*Piece, error) {
 			list = append(list, i)
 		}
 	}
-	sort.SliceStable(list, func(a, b int) bool { return e.steps[list[a]].node < e.steps[list[b]].node })
+	slices.SortStableFunc(list, func(a, b int) int { return e.steps[a].node - e.steps[b].node })
 	numbers := make([]int, len(e.loads)) // argument + 1
 	arg := func(i int) int {
 		if numbers[i] == 0 {
@@ -82,6 +82,7 @@ func (e *eval) piece() (*Piece, error) {
 	}
 	sp := &space{}
 	at := make([]int, len(e.steps))
+	rows, elements := float64(e.rows()), float64(e.elements())
 	for k, i := range list {
 		s := &e.steps[i]
 		at[i] = k
@@ -99,13 +100,18 @@ func (e *eval) piece() (*Piece, error) {
 		if s.linear != nil {
 			m.linear = &access{offset: s.linear[0], strides: s.linear[1:]}
 		}
-		if r := e.reductions[s.node]; r != nil {
+		m.count = rows
+		r := e.facts[s.node].reduction
+		if s.varies || r != nil && !s.empty {
+			m.count = elements
+		}
+		if r != nil {
 			m.tree = r.tree
 			sp.along = sp.along || r.along && !s.empty
 		}
 		p.emits = append(p.emits, m)
 	}
-	sort.SliceStable(e.stores, func(a, b int) bool { return e.stores[a].want < e.stores[b].want })
+	slices.SortStableFunc(e.stores, func(a, b store) int { return a.want - b.want })
 	for i := range e.stores {
 		if s := &e.stores[i]; s.load >= 0 {
 			arg(s.load)
@@ -159,8 +165,9 @@ func (e *eval) layOut(p *Piece, s *space) {
 			s.walks = append(s.walks, l)
 		}
 	}
-	for _, w := range s.walks {
-		st := make([]int64, len(order))
+	backing := make([]int64, len(order)*len(s.walks))
+	for k, w := range s.walks {
+		st := backing[k*len(order) : (k+1)*len(order) : (k+1)*len(order)]
 		for i, a := range order {
 			st[i] = w.strides[a]
 		}

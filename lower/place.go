@@ -101,14 +101,14 @@ func (e *eval) place(w int) (bool, error) {
 	t := &e.wanted[w]
 	n := &e.nodes[t.node]
 	if n.Row.Access == ir.View { // beside the operand it is a view of
-		if p, inside := e.producer[n.In[0].ID]; inside {
+		if p, inside := e.origin(n.In[0].ID); inside {
 			v, err := e.view(t.node)
 			if err != nil {
 				return false, err
 			}
 			for _, k := range e.memo[p.node] {
 				if at, ok := v.push(n, k.at, e.extents); ok {
-					if _, ok := e.image(t.Shape, at); ok {
+					if b, ok := e.image(t.Shape, at); ok && (b.full(t.Shape) || !e.whole) {
 						return true, e.put(w, at)
 					}
 				}

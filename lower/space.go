@@ -23,16 +23,22 @@ func equalAccess(a, b *access) bool {
 	return true
 }
 
+// classOf returns the access class of a stride.
+func classOf(stride int64) kernel.Access {
+	switch stride {
+	case 0:
+		return kernel.Broadcast
+	case 1:
+		return kernel.Unit
+	}
+	return kernel.Strided
+}
+
 // classes returns the access classes of an argument.
 func (a *access) classes() []kernel.Access {
 	out := make([]kernel.Access, len(a.strides))
 	for i, st := range a.strides {
-		switch st {
-		case 0:
-			out[i] = kernel.Broadcast
-		case 1:
-			out[i] = kernel.Unit
-		}
+		out[i] = classOf(st)
 	}
 	return out
 }
@@ -118,7 +124,7 @@ func (e *eval) order() []int {
 		for _, j := range e.reducers {
 			i = min(i, j)
 		}
-		r := e.reductions[i]
+		r := e.facts[i].reduction
 		for k := range e.steps {
 			s := &e.steps[k]
 			if s.node != i {
