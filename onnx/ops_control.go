@@ -323,7 +323,7 @@ func scan8Op(c *Call) error {
 			if s := c.Shape(1 + n + i); len(s) < 2 || s[0] != batch || s[1] != longest {
 				return fmt.Errorf("a scanned input has shape %v, expected [%d %d ...]", s, batch, longest)
 			}
-			scanned[i] = c.In(1 + n + i).At(0, b).Slice(sinter.Until(lengths[b]))
+			scanned[i] = c.In(1+n+i).At(0, b).Slice(sinter.Until(lengths[b]))
 			elems[i] = c.Elem(1 + n + i)
 		}
 		state, rows, err := c.scan(state, scanned, elems, make([]int, m), back, lengths[b], outs-n)
