@@ -74,7 +74,13 @@ type Planner struct {
 	Target  Target
 	Fusers  []Fuser // beside the built-in ones, asked first
 	Options PlanOptions
+
+	lowerings int
 }
+
+// Lowerings returns how many groups the last call of Plan or Rebind laid out: the
+// work of a search that does not depend on the machine.
+func (p *Planner) Lowerings() int { return p.lowerings }
 
 // PlanOptions limit the search. The zero value means the defaults.
 type PlanOptions struct {

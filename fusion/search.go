@@ -44,6 +44,7 @@ func (p *Planner) Plan(s *Segment) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.lowerings = 0
 	baseline := g.unfusedCost()
 	if !p.Options.Unfused {
 		plan, err := p.fused(g, baseline)
