@@ -34,13 +34,15 @@ type alloc struct {
 	mem    map[val]asm.Mem    // values that lie in memory, complete
 	spill  map[val]asm.Mem    // temporaries of this program that do
 	unused []asm.Mem          // spill slots to use again
-	where  map[val]asm.Vec    // values in registers
+	where  []int8             // the register of a value, or -1
 	pins   map[val]asm.Vec    // of these, for as long as the loop runs
 	accs   map[[2]int]asm.Vec // accumulators, by reduction and copy
 	owner  [32]val            // what a register holds
 	state  [32]uint8          // free, busy, pinned
 	lock   [32]bool           // operands of the current instruction
-	uses   map[val][]int      // positions of later uses
+	heads  []int32            // first use of a value in links that is not yet past, or -1
+	links  []useLink
+	used   []val              // values with a head
 	bufs   map[[2]int]asm.Mem // partial results of a striped reduction
 	temps  []asm.Vec          // given back at the end of the instruction
 	preds  map[val]asm.Mask   // bools that live in a predicate register, AVX-512 only
@@ -49,6 +51,9 @@ type alloc struct {
 	pos    int
 	limit  int // registers there are
 }
+
+// useLink is a use of a value, and the next one.
+type useLink struct{ at, next int32 }
 
 const (
 	free = iota
@@ -59,6 +64,13 @@ const (
 func (g *gen) initAlloc() {
 	g.alloc.mem = map[val]asm.Mem{}
 	g.alloc.bufs = map[[2]int]asm.Mem{}
+	g.where, g.heads = make([]int8, len(g.k.Body)<<4), make([]int32, len(g.k.Body)<<4)
+	for i := range g.where {
+		g.where[i], g.heads[i] = -1, -1
+	}
+	for i := range g.owner {
+		g.owner[i] = -1
+	}
 	g.limit = 16
 	if g.wide {
 		g.limit = 32
@@ -68,8 +80,11 @@ func (g *gen) initAlloc() {
 
 // unpin forgets everything in registers.
 func (g *gen) unpin() {
-	g.where, g.pins, g.accs = map[val]asm.Vec{}, map[val]asm.Vec{}, map[[2]int]asm.Vec{}
-	g.spill, g.uses = map[val]asm.Mem{}, map[val][]int{}
+	for i := range g.owner {
+		g.forget(i)
+	}
+	g.pins, g.accs, g.spill = map[val]asm.Vec{}, map[[2]int]asm.Vec{}, map[val]asm.Mem{}
+	g.countUses(nil)
 	for i := range g.state {
 		g.state[i], g.lock[i] = free, false
 	}
@@ -80,6 +95,7 @@ func (g *gen) pin() asm.Vec {
 	for i := range g.limit {
 		if g.state[i] == free {
 			g.state[i] = pinned
+			g.forget(i)
 			return asm.Vec(i)
 		}
 	}
@@ -99,16 +115,16 @@ func (g *gen) typeOf(v val) ir.DType { return g.k.Body[v.ref()].Type }
 
 // begin prepares the registers for a program.
 func (g *gen) begin(prog []step) {
-	g.uses = g.countUses(prog)
+	g.countUses(prog)
 	g.pos = 0
 	if g.wide {
 		g.findMasks(prog)
 	}
 	g.spill = map[val]asm.Mem{}
-	for v, r := range g.where {
-		if _, ok := g.pins[v]; !ok {
-			g.state[r] = free
-			delete(g.where, v)
+	for i := range g.limit {
+		if g.state[i] == busy {
+			g.state[i] = free
+			g.forget(i)
 		}
 	}
 }
@@ -151,39 +167,101 @@ func (g *gen) predicate(v val) (asm.Mask, bool) {
 	return k, true
 }
 
-func (g *gen) countUses(prog []step) map[val][]int {
-	uses := map[val][]int{}
-	for i, s := range prog {
+// countUses notes where a program uses values.
+func (g *gen) countUses(prog []step) {
+	for _, v := range g.used {
+		g.heads[v] = -1
+	}
+	g.used, g.links = g.used[:0], g.links[:0]
+	for i := len(prog) - 1; i >= 0; i-- {
+		s := &prog[i]
 		switch s.kind {
 		case keep, save:
-			v := g.value(s.ref, s.copy)
-			uses[v] = append(uses[v], i)
+			g.addUse(g.value(s.ref, s.copy), i)
 			continue
 		case restore:
 			continue
 		}
-		g.k.Body[s.ref].Operands(func(r kernel.Ref) {
-			v := g.value(r, s.copy)
-			if u := uses[v]; len(u) == 0 || u[len(u)-1] != i {
-				uses[v] = append(u, i)
+		in := &g.k.Body[s.ref]
+		for _, r := range [...]kernel.Ref{in.A, in.B, in.C} {
+			if r != kernel.None {
+				g.addUse(g.value(r, s.copy), i)
 			}
-		})
+		}
 	}
-	return uses
+}
+
+func (g *gen) addUse(v val, at int) {
+	h := g.heads[v]
+	if h < 0 {
+		g.used = append(g.used, v)
+	} else if int(g.links[h].at) == at {
+		return
+	}
+	g.heads[v] = int32(len(g.links))
+	g.links = append(g.links, useLink{int32(at), h})
+}
+
+// never is the position of a use that there is not.
+const never = 1 << 30
+
+// next returns the position of the next use of a value, the current one
+// included.
+func (g *gen) next(v val) int {
+	h := g.heads[v]
+	for h >= 0 && int(g.links[h].at) < g.pos {
+		h = g.links[h].next
+	}
+	g.heads[v] = h
+	if h < 0 {
+		return never
+	}
+	return int(g.links[h].at)
+}
+
+// nextAfter returns the position of the use after the current one.
+func (g *gen) nextAfter(v val) int {
+	p := g.next(v)
+	if p > g.pos {
+		return p
+	}
+	if h := g.links[g.heads[v]].next; h >= 0 {
+		return int(g.links[h].at)
+	}
+	return never
+}
+
+// hold says that a register holds a value.
+func (g *gen) hold(r asm.Vec, v val) {
+	g.where[v], g.owner[r] = int8(r), v
+}
+
+// forget says that a register holds no value.
+func (g *gen) forget(r int) {
+	if v := g.owner[r]; v >= 0 && g.where[v] == int8(r) {
+		g.where[v] = -1
+	}
+	g.owner[r] = -1
 }
 
 // pinInvariants keeps the most used values from memory in registers over a loop
 // with the given body.
 func (g *gen) pinInvariants(prog []step) {
-	uses := g.countUses(prog)
+	g.countUses(prog)
 	live, most := 0, 0
-	ends := map[int]int{}
+	ends := make([]int8, len(prog))
+	count := map[val]int{}
 	var inv []val
-	for v, u := range uses {
+	for _, v := range g.used {
+		n, last := 0, int32(0)
+		for h := g.heads[v]; h >= 0; h = g.links[h].next {
+			n, last = n+1, g.links[h].at
+		}
 		if _, ok := g.alloc.mem[v]; ok {
 			inv = append(inv, v)
+			count[v] = n
 		} else {
-			ends[u[len(u)-1]]++
+			ends[last]++
 		}
 	}
 	for i, s := range prog {
@@ -192,7 +270,7 @@ func (g *gen) pinInvariants(prog []step) {
 			live++
 		}
 		most = max(most, live)
-		live -= ends[i]
+		live -= int(ends[i])
 	}
 	// Folding the partials of a striped reduction takes up to nine registers,
 	// which may be those of the accumulators.
@@ -203,7 +281,7 @@ func (g *gen) pinInvariants(prog []step) {
 		}
 	}
 	sort.Slice(inv, func(i, j int) bool {
-		a, b := len(uses[inv[i]]), len(uses[inv[j]])
+		a, b := count[inv[i]], count[inv[j]]
 		if a != b {
 			return a > b
 		}
@@ -215,25 +293,17 @@ func (g *gen) pinInvariants(prog []step) {
 		}
 		r := g.pin()
 		g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), r, asm.M(g.alloc.mem[v]))
-		g.pins[v], g.where[v], g.owner[r] = r, r, v
+		g.pins[v] = r
+		g.hold(r, v)
 	}
-}
-
-// next returns the position of the next use of a value.
-func (g *gen) next(v val) int {
-	for _, p := range g.uses[v] {
-		if p >= g.pos {
-			return p
-		}
-	}
-	return 1 << 30
 }
 
 // take returns a register that the current instruction may overwrite.
 func (g *gen) take() asm.Vec {
 	for i := range g.limit {
 		if g.state[i] == free {
-			g.state[i], g.owner[i], g.lock[i] = busy, -1, true
+			g.state[i], g.lock[i] = busy, true
+			g.forget(i)
 			return asm.Vec(i)
 		}
 	}
@@ -255,8 +325,8 @@ func (g *gen) take() asm.Vec {
 		g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(m), asm.Vec(best))
 		g.spill[v] = m
 	}
-	delete(g.where, v)
-	g.owner[best], g.lock[best] = -1, true
+	g.forget(best)
+	g.lock[best] = true
 	return asm.Vec(best)
 }
 
@@ -298,15 +368,17 @@ func (g *gen) drop(mark int, except ...asm.Vec) {
 
 // reg brings a value into a register.
 func (g *gen) reg(v val) asm.Vec {
-	r, ok := g.where[v]
-	if !ok {
+	r := asm.Vec(0)
+	if w := g.where[v]; w >= 0 {
+		r = asm.Vec(w)
+	} else {
 		m, ok := g.place(v)
 		if !ok {
 			panic("amd64: value " + g.k.Body[v.ref()].Op.String() + " is nowhere")
 		}
 		r = g.take()
 		g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), r, asm.M(m))
-		g.where[v], g.owner[r] = r, v
+		g.hold(r, v)
 	}
 	g.lock[r] = true
 	return r
@@ -314,9 +386,9 @@ func (g *gen) reg(v val) asm.Vec {
 
 // arg returns a value as an operand that may lie in memory.
 func (g *gen) arg(v val) asm.Arg {
-	if r, ok := g.where[v]; ok {
+	if r := g.where[v]; r >= 0 {
 		g.lock[r] = true
-		return asm.V(r)
+		return asm.V(asm.Vec(r))
 	}
 	if m, ok := g.place(v); ok && g.nextAfter(v) > g.pos+64 {
 		return asm.M(m)
@@ -324,20 +396,10 @@ func (g *gen) arg(v val) asm.Arg {
 	return asm.V(g.reg(v))
 }
 
-// nextAfter returns the position of the use after the current one.
-func (g *gen) nextAfter(v val) int {
-	for _, p := range g.uses[v] {
-		if p > g.pos {
-			return p
-		}
-	}
-	return 1 << 30
-}
-
 // dies reports whether a register holds a temporary that this step uses last.
 func (g *gen) dies(v val) bool {
-	r, ok := g.where[v]
-	return ok && g.state[r] == busy && g.nextAfter(v) == 1<<30
+	r := g.where[v]
+	return r >= 0 && g.state[r] == busy && g.nextAfter(v) == never
 }
 
 // release frees the operands that the current step used last, so that its
@@ -346,7 +408,7 @@ func (g *gen) release(ops ...val) {
 	for _, v := range ops {
 		if g.dies(v) {
 			r := g.where[v]
-			delete(g.where, v)
+			g.forget(int(r))
 			g.state[r], g.lock[r] = free, false
 		}
 	}
@@ -355,7 +417,7 @@ func (g *gen) release(ops ...val) {
 // define takes a register for the result of the current step.
 func (g *gen) define(v val) asm.Vec {
 	r := g.take()
-	g.where[v], g.owner[r] = r, v
+	g.hold(r, v)
 	return r
 }
 
@@ -372,9 +434,9 @@ func (g *gen) done() {
 	}
 	g.pos++
 	for r := range g.limit {
-		if v := g.owner[r]; g.state[r] == busy && v >= 0 && g.next(v) == 1<<30 {
+		if v := g.owner[r]; g.state[r] == busy && v >= 0 && g.next(v) == never {
 			g.state[r] = free
-			delete(g.where, v)
+			g.forget(r)
 		}
 	}
 	if len(g.preds) == 0 {
@@ -382,7 +444,7 @@ func (g *gen) done() {
 	}
 	for k := asm.Mask(2); k <= 6; k++ { // in order, so that code is reproducible
 		for v, p := range g.preds {
-			if p == k && g.next(v) == 1<<30 {
+			if p == k && g.next(v) == never {
 				g.kFree = append(g.kFree, k)
 				delete(g.preds, v)
 			}

@@ -124,9 +124,9 @@ func (g *gen) fma(t ir.DType, dst val, ops []val) {
 	l := g.length(t)
 	a, b, c := ops[0], ops[1], ops[2]
 	overwrite := func(v val) asm.Vec { // v's register becomes the result
-		r := g.where[v]
-		delete(g.where, v)
-		g.where[dst], g.owner[r] = r, dst
+		r := asm.Vec(g.where[v])
+		g.forget(int(r))
+		g.hold(r, dst)
 		return r
 	}
 	distinct := a != b && b != c && a != c

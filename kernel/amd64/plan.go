@@ -15,7 +15,7 @@ func (g *gen) plan() {
 	g.makePasses()
 	g.setUnroll()
 
-	needed := g.needed()
+	needed, outlives := g.needed(), g.outlive()
 	for i := range g.k.Body {
 		in := &g.k.Body[i]
 		r := kernel.Ref(i)
@@ -32,7 +32,7 @@ func (g *gen) plan() {
 			g.alloc.mem[mkVal(r, shared)] = m
 			continue
 		}
-		if g.class[i] == element || !g.outlives(r) {
+		if g.class[i] == element || !outlives[r] {
 			continue
 		}
 		for copy := range g.p.unroll {
@@ -62,20 +62,25 @@ func (g *gen) needed() []bool {
 	return n
 }
 
-// outlives reports whether a value below element level is used outside the
-// segment that computes it.
-func (g *gen) outlives(r kernel.Ref) bool {
-	if g.k.Body[r].Op == kernel.OpReduce || g.class[r] == uniform {
-		return true
-	}
+// outlive says which values below element level are used outside the segment
+// that computes them.
+func (g *gen) outlive() []bool {
+	out := make([]bool, len(g.k.Body))
 	for i := range g.k.Body {
-		uses := false
-		g.k.Body[i].Operands(func(o kernel.Ref) { uses = uses || g.alias[o] == r })
-		if uses && (g.alias[i] == kernel.Ref(i)) && (g.class[i] != g.class[r] || g.stage[i] != g.stage[r] || g.k.Body[i].Op == kernel.OpReduce) {
-			return true
+		in := &g.k.Body[i]
+		out[i] = out[i] || in.Op == kernel.OpReduce || g.class[i] == uniform
+		if g.alias[i] != kernel.Ref(i) {
+			continue
+		}
+		for _, r := range [...]kernel.Ref{in.A, in.B, in.C} {
+			if r == kernel.None {
+				continue
+			}
+			r = g.alias[r]
+			out[r] = out[r] || g.class[i] != g.class[r] || g.stage[i] != g.stage[r] || in.Op == kernel.OpReduce
 		}
 	}
-	return false
+	return out
 }
 
 func (g *gen) setUnroll() {
