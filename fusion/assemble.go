@@ -34,7 +34,7 @@ func (s *search) unlowered() bool {
 // needs after the block that stores their root.
 func (s *search) plan(order []*group, steps []step, baseline Cost) (*Plan, error) {
 	g := s.g
-	p := &Plan{Segment: g.Segment, Unfused: baseline}
+	p := &Plan{Segment: g.Segment, Unfused: baseline, structure: s.structureOf(order)}
 	last := g.lastUses(steps)
 	views := s.outsideViews()
 	place := func(root ir.ID) { // the views of a root, once it is there

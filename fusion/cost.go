@@ -26,6 +26,11 @@ func (c Cost) Total() float64 {
 	return float64(c.Launches)*launchBytes + float64(c.Read) + float64(c.Written) + c.Work*workBytes
 }
 
+// within reports whether the cost exceeds another in nothing that is promised.
+func (c Cost) within(d Cost) bool {
+	return c.Launches <= d.Launches && c.Read+c.Written <= d.Read+d.Written && c.Peak <= d.Peak
+}
+
 // add adds another cost, save its peak.
 func (c *Cost) add(d Cost) {
 	c.Launches += d.Launches

@@ -25,6 +25,8 @@ type Plan struct {
 	Unfused  Cost  // of one block per node in recorded order
 	Fused    Cost  // of this plan
 	Refusals []Refusal
+
+	structure *structure // for Rebind
 }
 
 // Block is a part of a plan that runs as one.

@@ -51,7 +51,7 @@ func (p *Planner) Plan(s *Segment) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c := plan.Fused; c.Launches <= baseline.Launches && c.Read+c.Written <= baseline.Read+baseline.Written && c.Peak <= baseline.Peak {
+		if plan.Fused.within(baseline) {
 			return plan, nil
 		}
 	}
@@ -503,15 +503,14 @@ func (s *search) cyclic(a, b *group) bool {
 			}
 		}
 	}
-	seen := map[*group]bool{}
 	for len(stack) > 0 {
 		u := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		gr := s.units[u].group
-		if seen[gr] {
+		if gr.seen == s.stamp {
 			continue
 		}
-		seen[gr] = true
+		gr.seen = s.stamp
 		for _, v := range gr.units { // a group runs as one
 			if push(v) {
 				return true

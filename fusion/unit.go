@@ -32,6 +32,7 @@ type group struct {
 	kind   groupKind
 	fixed  bool // takes no part in further merges
 	serial int  // for memoised refusals
+	seen   int  // stamp of the last walk over groups
 
 	custom  Optimization
 	fuser   string
