@@ -10,13 +10,13 @@ import (
 var castAttrs = []attrSpec{intAttr("saturate", 1), strAttr("round_mode", "up")}
 
 var _ = register(
-	opDef{name: "Cast", in: one, out: one, narrow: true, attrs: append([]attrSpec{need("to", AttrInt)}, castAttrs...),
+	opDef{name: "Cast", since: 6, in: one, out: one, narrow: true, attrs: append([]attrSpec{need("to", AttrInt)}, castAttrs...),
 		run:  func(c *Call) error { return castTo(c, Elem(c.Int("to"))) },
 		host: func(c *Call) error { return hostCast(c, Elem(c.Int("to"))) }},
-	opDef{name: "CastLike", in: two, out: one, narrow: true, attrs: castAttrs,
+	opDef{name: "CastLike", since: 15, in: two, out: one, narrow: true, attrs: castAttrs,
 		run:  func(c *Call) error { return castTo(c, c.Elem(1)) },
 		host: func(c *Call) error { return hostCast(c, c.Elem(1)) }},
-	opDef{name: "BitCast", in: one, out: one, attrs: []attrSpec{need("to", AttrInt)}, run: bitCastOp},
+	opDef{name: "BitCast", since: 26, in: one, out: one, attrs: []attrSpec{need("to", AttrInt)}, run: bitCastOp},
 )
 
 // castTo converts input 0 to an element type.

@@ -14,10 +14,10 @@ var _ = register(
 		plainAttr("value_int", AttrInt), plainAttr("value_ints", AttrInts),
 		plainAttr("value_string", AttrString), plainAttr("value_strings", AttrStrings),
 	}},
-	opDef{name: "ConstantOfShape", in: one, out: one, attrs: []attrSpec{plainAttr("value", AttrTensor)}, run: constantOfShapeOp, host: constantOfShapeOp},
-	opDef{name: "EyeLike", in: one, out: one, attrs: []attrSpec{plainAttr("dtype", AttrInt), intAttr("k", 0)}, run: eyeLikeOp},
-	opDef{name: "Range", in: three, out: one, run: rangeOp, host: rangeOp},
-	opDef{name: "OneHot", in: three, out: one, attrs: []attrSpec{intAttr("axis", -1)}, run: oneHotOp},
+	opDef{name: "ConstantOfShape", since: 9, in: one, out: one, attrs: []attrSpec{plainAttr("value", AttrTensor)}, run: constantOfShapeOp, host: constantOfShapeOp},
+	opDef{name: "EyeLike", since: 9, in: one, out: one, attrs: []attrSpec{plainAttr("dtype", AttrInt), intAttr("k", 0)}, run: eyeLikeOp},
+	opDef{name: "Range", since: 11, in: three, out: one, run: rangeOp, host: rangeOp},
+	opDef{name: "OneHot", since: 9, in: three, out: one, attrs: []attrSpec{intAttr("axis", -1)}, run: oneHotOp},
 )
 
 func constantOp(c *Call) error {

@@ -34,6 +34,12 @@ func pointwiseN(name string, f func(x, y *sinter.Tensor) *sinter.Tensor) opDef {
 	}}
 }
 
+// from gives an operator the opset that has brought it.
+func (d opDef) from(version int) opDef {
+	d.since = version
+	return d
+}
+
 // with adds computation on the host to an operator.
 func (d opDef) with(host func(*Call) error) opDef {
 	d.host = host
@@ -67,28 +73,28 @@ var _ = register(
 	pointwise1("Log", (*sinter.Tensor).Log),
 	pointwise1("Sqrt", (*sinter.Tensor).Sqrt).with(hostUnary(nil, math.Sqrt)),
 	pointwise1("Reciprocal", (*sinter.Tensor).Reciprocal).with(hostUnary(nil, func(x float64) float64 { return 1 / x })),
-	pointwise1("Sin", (*sinter.Tensor).Sin),
-	pointwise1("Cos", (*sinter.Tensor).Cos),
-	pointwise1("Tan", (*sinter.Tensor).Tan),
-	pointwise1("Asin", (*sinter.Tensor).Asin),
-	pointwise1("Acos", (*sinter.Tensor).Acos),
-	pointwise1("Atan", (*sinter.Tensor).Atan),
-	pointwise1("Sinh", (*sinter.Tensor).Sinh),
-	pointwise1("Cosh", (*sinter.Tensor).Cosh),
-	pointwise1("Asinh", (*sinter.Tensor).Asinh),
-	pointwise1("Acosh", (*sinter.Tensor).Acosh),
-	pointwise1("Atanh", (*sinter.Tensor).Atanh),
-	pointwise1("Erf", (*sinter.Tensor).Erf),
+	pointwise1("Sin", (*sinter.Tensor).Sin).from(7),
+	pointwise1("Cos", (*sinter.Tensor).Cos).from(7),
+	pointwise1("Tan", (*sinter.Tensor).Tan).from(7),
+	pointwise1("Asin", (*sinter.Tensor).Asin).from(7),
+	pointwise1("Acos", (*sinter.Tensor).Acos).from(7),
+	pointwise1("Atan", (*sinter.Tensor).Atan).from(7),
+	pointwise1("Sinh", (*sinter.Tensor).Sinh).from(9),
+	pointwise1("Cosh", (*sinter.Tensor).Cosh).from(9),
+	pointwise1("Asinh", (*sinter.Tensor).Asinh).from(9),
+	pointwise1("Acosh", (*sinter.Tensor).Acosh).from(9),
+	pointwise1("Atanh", (*sinter.Tensor).Atanh).from(9),
+	pointwise1("Erf", (*sinter.Tensor).Erf).from(9),
 	pointwise1("Ceil", onlyFloats((*sinter.Tensor).Ceil)).with(hostUnary(nil, math.Ceil)),
 	pointwise1("Floor", onlyFloats((*sinter.Tensor).Floor)).with(hostUnary(nil, math.Floor)),
-	pointwise1("Round", onlyFloats((*sinter.Tensor).Round)).with(hostUnary(nil, math.RoundToEven)),
+	pointwise1("Round", onlyFloats((*sinter.Tensor).Round)).from(11).with(hostUnary(nil, math.RoundToEven)),
 	pointwise1("Sign", func(x *sinter.Tensor) *sinter.Tensor {
 		if unsigned(x.DType()) {
 			return x.Minimum(1)
 		}
 		return x.Sign()
-	}),
-	pointwise1("IsNaN", (*sinter.Tensor).IsNaN),
+	}).from(9),
+	pointwise1("IsNaN", (*sinter.Tensor).IsNaN).from(9),
 	pointwise2("Add", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Add(y) }).
 		with(hostBinary(sure(func(x, y int64) int64 { return x + y }), func(x, y float64) float64 { return x + y })),
 	pointwise2("Sub", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Sub(y) }).
@@ -108,8 +114,8 @@ var _ = register(
 		return nil
 	}},
 	opDef{name: "Pow", in: two, out: one, run: powOp},
-	opDef{name: "Mod", in: two, out: one, attrs: []attrSpec{intAttr("fmod", 0)}, run: modOp, host: hostMod},
-	opDef{name: "IsInf", in: one, out: one, attrs: []attrSpec{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, run: isInfOp},
+	opDef{name: "Mod", since: 10, in: two, out: one, attrs: []attrSpec{intAttr("fmod", 0)}, run: modOp, host: hostMod},
+	opDef{name: "IsInf", since: 10, in: one, out: one, attrs: []attrSpec{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, run: isInfOp},
 	opDef{name: "Clip", in: one, out: one, attrs: []attrSpec{plainAttr("min", AttrFloat), plainAttr("max", AttrFloat)}, run: func(c *Call) error {
 		y := c.In(0)
 		if c.HasAttr("min") {

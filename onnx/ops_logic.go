@@ -19,21 +19,21 @@ var _ = register(
 	}, host: hostCompare(equalInts, func(x, y float64) bool { return x == y })}.narrowly(),
 	pointwise2("Less", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Lt(y) }).
 		with(hostCompare(func(x, y int64) bool { return x < y }, func(x, y float64) bool { return x < y })),
-	pointwise2("LessOrEqual", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Le(y) }).
+	pointwise2("LessOrEqual", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Le(y) }).from(12).
 		with(hostCompare(func(x, y int64) bool { return x <= y }, func(x, y float64) bool { return x <= y })),
 	pointwise2("Greater", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Gt(y) }).
 		with(hostCompare(func(x, y int64) bool { return x > y }, func(x, y float64) bool { return x > y })),
-	pointwise2("GreaterOrEqual", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Ge(y) }).
+	pointwise2("GreaterOrEqual", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Ge(y) }).from(12).
 		with(hostCompare(func(x, y int64) bool { return x >= y }, func(x, y float64) bool { return x >= y })),
 	pointwise2("And", func(x, y *sinter.Tensor) *sinter.Tensor { return x.And(y) }).with(hostBools(func(x, y bool) bool { return x && y })),
 	pointwise2("Or", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Or(y) }).with(hostBools(func(x, y bool) bool { return x || y })),
 	pointwise2("Xor", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Xor(y) }).with(hostBools(func(x, y bool) bool { return x != y })),
 	pointwise1("Not", (*sinter.Tensor).Not).with(hostNot),
-	pointwise2("BitwiseAnd", func(x, y *sinter.Tensor) *sinter.Tensor { return x.And(y) }),
-	pointwise2("BitwiseOr", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Or(y) }),
-	pointwise2("BitwiseXor", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Xor(y) }),
-	pointwise1("BitwiseNot", (*sinter.Tensor).Not),
-	opDef{name: "BitShift", in: two, out: one, attrs: []attrSpec{need("direction", AttrString)}, run: func(c *Call) error {
+	pointwise2("BitwiseAnd", func(x, y *sinter.Tensor) *sinter.Tensor { return x.And(y) }).from(18),
+	pointwise2("BitwiseOr", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Or(y) }).from(18),
+	pointwise2("BitwiseXor", func(x, y *sinter.Tensor) *sinter.Tensor { return x.Xor(y) }).from(18),
+	pointwise1("BitwiseNot", (*sinter.Tensor).Not).from(18),
+	opDef{name: "BitShift", since: 11, in: two, out: one, attrs: []attrSpec{need("direction", AttrString)}, run: func(c *Call) error {
 		switch x, y := c.In(0), c.In(1); c.Str("direction") {
 		case "LEFT":
 			c.Set(0, x.Shl(y))
@@ -44,7 +44,7 @@ var _ = register(
 		}
 		return nil
 	}},
-	opDef{name: "Where", in: three, out: one, narrow: true, run: whereOp, host: hostWhere},
+	opDef{name: "Where", since: 9, in: three, out: one, narrow: true, run: whereOp, host: hostWhere},
 )
 
 // narrowly lets an operator take types without arithmetic.

@@ -15,7 +15,7 @@ var _ = register(
 		c.Set(0, sinter.Einsum(c.Str("equation"), c.Ins()...))
 		return nil
 	}},
-	pointwise1("Det", (*sinter.Tensor).Det),
+	pointwise1("Det", (*sinter.Tensor).Det).from(11),
 )
 
 // gemmOp is alpha·A·B + beta·C, where A and B may be transposed.

@@ -30,7 +30,7 @@ var _ = register(
 		c.SetElem(0, e, u.Lt(p.Cast(d)).Cast(e.DType()))
 		return nil
 	}},
-	opDef{name: "Multinomial", in: one, out: one, random: true,
+	opDef{name: "Multinomial", since: 7, in: one, out: one, random: true,
 		attrs: []attrSpec{intAttr("dtype", int64(Int32)), intAttr("sample_size", 1), plainAttr("seed", AttrFloat)}, run: func(c *Call) error {
 			e := Elem(c.Int("dtype"))
 			if e != Int32 && e != Int64 {
