@@ -20,7 +20,10 @@ type Compiler interface {
 	// the generator refuses runs on the interpreter.
 	Compile(k *kernel.Kernel) (Compiled, error)
 
-	// Launch appends launches to the queue, in order with Submit.
+	// Launch appends launches to the queue, in order with Submit. An error means
+	// that nothing was queued: beside the reasons of Submit, a kernel is another
+	// device's (ir.ErrDevice), or a piece does not fit its kernel, or has addresses
+	// outside a tensor (ir.ErrArgument, ir.ErrDType).
 	Launch(ctx context.Context, launches []Launch) error
 }
 
@@ -41,7 +44,8 @@ type Compiled interface {
 // If a piece notes a fault that depends on data, the device runs Nodes one by one
 // instead, so that each result, or its error, is what it would be unfused. If an
 // operand carries an error, results get it unless Nodes tell that they do not
-// depend on it.
+// depend on it. Without Nodes, each result depends on each operand. A launch
+// without pieces only frees what it consumes.
 type Launch struct {
 	Pieces   []Piece
 	Nodes    []ir.Node // what the launch computes, in a legal order, intermediates included
@@ -122,6 +126,13 @@ type Collective interface {
 type Counters struct {
 	Nodes, Kernels, Views, Routines, Compiled, Interpreted int64
 	CacheHits, CacheMisses                                 int64
+
+	Launches  int64 // of clients that ran, each of them one kernel
+	InPlace   int64 // results that took the memory of an operand
+	Reruns    int64 // launches whose nodes ran one by one, for a fault or an operand's error
+	BytesRead int64 // by kernels, each argument once and no more of it than there is
+	// BytesWritten counts those of results, in the same way.
+	BytesWritten int64
 }
 
 // Supporter is a backend that lacks operations, or dtypes or sizes of some, and

@@ -1,6 +1,10 @@
 package cpu
 
 import (
+	"sync"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/lower"
 )
@@ -16,31 +20,74 @@ type compiled struct {
 // maxCompiled bounds the kernels that a device keeps.
 const maxCompiled = 4096
 
+// kernels are those that the device lowered itself, by the key of their piece.
+type kernels struct {
+	mu    sync.Mutex
+	byKey map[string]*compiled
+	clock int64
+}
+
+func (s *kernels) get(key string) *compiled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock++
+	c := s.byKey[key]
+	if c != nil {
+		c.used = s.clock
+	}
+	return c
+}
+
+func (s *kernels) put(key string, c *compiled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byKey) >= maxCompiled {
+		s.evict()
+	}
+	c.used = s.clock
+	s.byKey[key] = c
+}
+
+// evict drops the less recently used half of the kernels. Code goes with its
+// executable: the collector unmaps what nothing can run any more.
+func (s *kernels) evict() {
+	for key, c := range s.byKey {
+		if c.used < s.clock-maxCompiled/2 {
+			delete(s.byKey, key)
+		}
+	}
+}
+
+// shrink makes room when memory is short.
+func (s *kernels) shrink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evict()
+}
+
 // compile makes an executable: generated code where the generator takes the
 // kernel, the interpreter where it refuses. generated says which.
 func (d *Device) compile(k *kernel.Kernel) (exe kernel.Executable, generated bool, err error) {
 	if exe, err := generate(d.opt.Generator, k); err == nil {
-		d.counters.Compiled++
+		d.counters.compiled.Add(1)
 		return exe, true, nil
 	}
 	exe, err = kernel.NewInterpreter(k)
 	if err == nil {
-		d.counters.Interpreted++
+		d.counters.interpreted.Add(1)
 	}
 	return exe, false, err
 }
 
 // kernelFor returns the compiled kernel that serves a piece.
-func (d *Device) kernelFor(b *lower.Piece) (*compiled, error) {
-	key := b.Key()
-	d.clock++
-	if c := d.kernels[key]; c != nil {
-		c.used = d.clock
-		d.counters.CacheHits++
+func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
+	key := p.Key()
+	if c := d.kernels.get(key); c != nil {
+		d.counters.cacheHits.Add(1)
 		return c, nil
 	}
-	d.counters.CacheMisses++
-	k, params, err := b.Build()
+	d.counters.cacheMisses.Add(1)
+	k, params, err := p.Build()
 	if err != nil {
 		return nil, err
 	}
@@ -48,20 +95,48 @@ func (d *Device) kernelFor(b *lower.Piece) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(d.kernels) >= maxCompiled {
-		d.evict()
-	}
-	c := &compiled{k, exe, params, d.clock}
-	d.kernels[key] = c
+	c := &compiled{k: k, exe: exe, params: params}
+	d.kernels.put(key, c)
 	return c, nil
 }
 
-// evict drops the less recently used half of the kernels. Code goes with its
-// executable: the collector unmaps what nothing can run any more.
-func (d *Device) evict() {
-	for key, c := range d.kernels {
-		if c.used < d.clock-maxCompiled/2 {
-			delete(d.kernels, key)
-		}
+// compiledKernel is a kernel compiled for a client.
+type compiledKernel struct {
+	d         *Device
+	k         *kernel.Kernel
+	generated bool
+	fault     bool // the kernel may note one
+
+	// Owned by the device goroutine.
+	exe       kernel.Executable // nil once released
+	overwrite map[[2]int]bool   // see mayOverwrite
+}
+
+// Kernel returns the kernel.
+func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
+
+// Generated reports whether the kernel became machine code.
+func (c *compiledKernel) Generated() bool { return c.generated }
+
+// Release returns the code once queued launches of it are done.
+func (c *compiledKernel) Release() {
+	_ = c.d.q.add(task{run: func() { c.exe = nil }}) // a closed device has let go of it
+}
+
+// Compile makes a kernel ready to launch, on the goroutine of the caller.
+func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
+	if d.q.isClosed() {
+		return nil, errClosed
 	}
+	if k == nil {
+		return nil, ir.Errorf(ir.ErrArgument, "there is no kernel to compile")
+	}
+	if err := k.Verify(); err != nil {
+		return nil, &ir.Error{Kind: ir.ErrArgument, Cause: err}
+	}
+	exe, generated, err := d.compile(k)
+	if err != nil {
+		return nil, err
+	}
+	return &compiledKernel{d: d, k: k, exe: exe, generated: generated, fault: k.HasFault()}, nil
 }

@@ -21,10 +21,7 @@ type Device struct {
 	// Owned by the device goroutine.
 	store    map[ir.ID]*entry
 	pool     pool
-	kernels  map[string]*compiled
 	routines map[string]Routine
-	clock    int64
-	counters backend.Counters
 	busy     time.Duration // on nodes and launches, while windows are open
 	windows  int
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
@@ -32,7 +29,9 @@ type Device struct {
 	closeOnce sync.Once
 	closing   sync.Mutex // guards the pool once the goroutine is gone
 
-	opaque sync.Map // names of rows that have a routine
+	opaque   sync.Map // names of rows that have a routine
+	kernels  kernels
+	counters counters
 }
 
 // maxErrors bounds the errors kept for Sync.
@@ -55,7 +54,7 @@ func New(opt Options) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{opt: opt, q: newQueue(opt.QueueOps), workers: newWorkers(opt.Threads),
-		store: map[ir.ID]*entry{}, kernels: map[string]*compiled{}}
+		store: map[ir.ID]*entry{}, kernels: kernels{byKey: map[string]*compiled{}}}
 	d.pool.limit = opt.Memory
 	d.routines = maps.Clone(builtinRoutines)
 	maps.Copy(d.routines, opt.Routines)
@@ -165,7 +164,7 @@ func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []erro
 // Sync waits for the queue and returns the first error not yet returned.
 func (d *Device) Sync(ctx context.Context) error {
 	var first *ir.Error
-	if err := d.do(ctx, func() {
+	if err := d.inOrder(ctx, func() {
 		if len(d.errs) > 0 {
 			first = d.errs[0]
 			d.errs = nil
@@ -199,6 +198,15 @@ func (d *Device) do(ctx context.Context, f func()) error {
 	}
 }
 
+// inOrder runs a short f behind everything queued, as do does; at once, on the
+// goroutine of the caller, if nothing is queued.
+func (d *Device) inOrder(ctx context.Context, f func()) error {
+	if d.q.whenIdle(f) {
+		return nil
+	}
+	return d.do(ctx, f)
+}
+
 // Close finishes queued work and returns the memory.
 func (d *Device) Close() error {
 	d.closeOnce.Do(func() {
@@ -209,7 +217,7 @@ func (d *Device) Close() error {
 		for id := range d.store { // adopted memory goes back to its owners
 			d.drop(id)
 		}
-		d.store, d.kernels = nil, nil
+		d.store, d.kernels.byKey = nil, map[string]*compiled{}
 		d.pool.trim()
 	})
 	return nil
@@ -218,7 +226,7 @@ func (d *Device) Close() error {
 // MemoryUsage counts tensors and bytes.
 func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
 	var u backend.MemoryUsage
-	err := d.do(ctx, func() {
+	err := d.inOrder(ctx, func() {
 		u = backend.MemoryUsage{Tensors: len(d.store), InUse: d.pool.inUse,
 			Reserved: d.pool.inUse + d.pool.idle, Peak: d.pool.peak, Limit: d.pool.limit}
 	})
@@ -230,9 +238,8 @@ func (d *Device) Cleanup() {
 	_ = d.q.add(task{run: func() { d.pool.trim() }})
 }
 
-// Counters returns totals since the device was opened.
+// Counters returns totals since the device was opened, all queued work included.
 func (d *Device) Counters() backend.Counters {
-	var c backend.Counters
-	_ = d.do(context.Background(), func() { c = d.counters })
-	return c
+	_ = d.inOrder(context.Background(), func() {}) // a closed device has done its work
+	return d.counters.totals()
 }

@@ -1,18 +1,14 @@
 package cpu
 
 import (
-	"context"
-
-	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/lower"
 )
 
 // node runs one node of the queue. Whatever happens, its results are known
 // afterwards: as tensors or as errors.
 func (d *Device) node(n *ir.Node) {
-	d.counters.Nodes++
+	d.counters.nodes.Add(1)
 	runTask(&task{
 		run: func() {
 			for _, t := range n.In {
@@ -142,10 +138,10 @@ func (d *Device) packColumns(n *ir.Node) (*entry, error) {
 	return c, nil
 }
 
-// view makes another arrangement of the operand's buffer; a reshape that no
-// strides express copies first.
+// view makes another arrangement of the operand's buffer; one that no strides
+// express is a view of a contiguous copy.
 func (d *Device) view(n *ir.Node) error {
-	d.counters.Views++
+	d.counters.views.Add(1)
 	e := d.store[n.In[0].ID]
 	if l, ok := n.Row.View(n.Row, e.typ, e.layout, n.Attrs, n.Out[0].Type); ok {
 		v := e.share()
@@ -161,7 +157,12 @@ func (d *Device) view(n *ir.Node) error {
 		d.pool.put(c.buf)
 		return err
 	}
-	c.typ, c.layout = n.Out[0].Type, ir.Layout{Strides: n.Out[0].Shape.Strides()}
+	l, ok := n.Row.View(n.Row, e.typ, c.layout, n.Attrs, n.Out[0].Type)
+	if !ok {
+		d.pool.put(c.buf)
+		return ir.Errorf(ir.ErrInternal, "no strides express the view even of a contiguous operand")
+	}
+	c.typ, c.layout = n.Out[0].Type, l
 	d.setEntry(n.Out[0].ID, c)
 	return nil
 }
@@ -182,129 +183,4 @@ func (d *Device) join(n *ir.Node) error {
 		}
 	}
 	return d.settle(n, out, err)
-}
-
-// compiledKernel is a kernel compiled for a client.
-type compiledKernel struct {
-	d   *Device
-	k   *kernel.Kernel
-	exe kernel.Executable
-
-	generated bool
-}
-
-func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
-
-// Generated reports whether the kernel became machine code.
-func (c *compiledKernel) Generated() bool { return c.generated }
-
-// Release returns the code once queued launches of it are done.
-func (c *compiledKernel) Release() {
-	_ = c.d.q.add(task{run: func() { c.exe = nil }})
-}
-
-// Compile makes a kernel ready to launch.
-func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
-	if err := k.Verify(); err != nil {
-		return nil, &ir.Error{Kind: ir.ErrArgument, Cause: err}
-	}
-	var c *compiledKernel
-	var failed error
-	err := d.do(context.Background(), func() {
-		exe, generated, err := d.compile(k)
-		if err != nil {
-			failed = err
-			return
-		}
-		c = &compiledKernel{d, k, exe, generated}
-	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// Launch appends launches to the queue.
-func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
-	for i := range launches {
-		for j := range launches[i].Pieces {
-			if c, ok := launches[i].Pieces[j].Kernel.(*compiledKernel); !ok || c.d != d {
-				return ir.Errorf(ir.ErrDevice, "launch %d: the kernel of piece %d was compiled by another device", i, j)
-			}
-		}
-	}
-	return d.q.push(ctx, task{ops: len(launches), run: func() {
-		d.clockNodes(func() {
-			for i := range launches {
-				d.clientLaunch(&launches[i])
-				for _, id := range launches[i].Consumes {
-					d.drop(id)
-				}
-			}
-		})
-	}})
-}
-
-func (d *Device) clientLaunch(l *backend.Launch) {
-	var outs []ir.Tensor
-	for i := range l.Pieces {
-		p := &l.Pieces[i]
-		for j, a := range p.Args {
-			if p.Kernel.Kernel().Args[j].Dir == kernel.Out {
-				outs = append(outs, a.Tensor)
-			}
-		}
-	}
-	raise := func(err error) {
-		e := ir.AsError(err)
-		if len(l.Nodes) > 0 {
-			e = describe(e, &l.Nodes[len(l.Nodes)-1])
-		}
-		d.fail(outs, e)
-	}
-	runTask(&task{fail: raise, run: func() {
-		for i := range l.Pieces {
-			if !d.clientPiece(&l.Pieces[i], l.Nodes, outs, raise) {
-				return
-			}
-		}
-	}})
-}
-
-// clientPiece runs one piece of a launch and reports whether to go on.
-func (d *Device) clientPiece(p *backend.Piece, nodes []ir.Node, outs []ir.Tensor, raise func(error)) bool {
-	c := p.Kernel.(*compiledKernel)
-	if c.exe == nil { // Release was queued before
-		raise(ir.Errorf(ir.ErrClosed, "the kernel was released"))
-		return false
-	}
-	run := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params, Args: make([]kernel.Operand, len(p.Args))}
-	for i, a := range p.Args {
-		e := d.store[a.Tensor.ID]
-		switch {
-		case e != nil && e.err != nil:
-			d.mark(outs, e.err)
-			return false
-		case e == nil && c.k.Args[i].Dir == kernel.In:
-			raise(unknown(a.Tensor.ID))
-			return false
-		case e == nil:
-			fresh, err := d.newEntry(a.Tensor.Type)
-			if err != nil {
-				raise(err)
-				return false
-			}
-			d.setEntry(a.Tensor.ID, fresh)
-			e = fresh
-		}
-		run.Args[i] = operand(e.buf, a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
-	}
-	if err := d.launch(c.exe, c.k, run, nodes); err != nil {
-		raise(err)
-		return false
-	}
-	return true
 }

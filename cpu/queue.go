@@ -26,6 +26,7 @@ type queue struct {
 	limit  int
 	wake   chan struct{} // buffered: something to do
 	room   chan struct{} // closed and replaced when room appears
+	busy   bool          // the goroutine has tasks in hand
 	closed bool
 	done   chan struct{} // the goroutine ended
 }
@@ -84,7 +85,7 @@ func (q *queue) loop() {
 	for {
 		q.mu.Lock()
 		tasks := q.tasks
-		q.tasks = nil
+		q.tasks, q.busy = nil, len(tasks) > 0
 		closed := q.closed
 		q.mu.Unlock()
 		if len(tasks) == 0 {
@@ -118,6 +119,24 @@ func runTask(t *task) {
 		}
 	}()
 	t.run()
+}
+
+// whenIdle runs a short f if nothing is queued or running, and reports whether it
+// did. The goroutine takes no task meanwhile: f may touch what it owns.
+func (q *queue) whenIdle(f func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.busy || len(q.tasks) > 0 {
+		return false
+	}
+	f()
+	return true
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // close lets queued tasks finish and stops the goroutine.

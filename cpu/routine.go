@@ -36,7 +36,7 @@ func (d *Device) Supports(n *ir.Node) error {
 
 // routine runs a node through the routine of its row.
 func (d *Device) routine(n *ir.Node) error {
-	d.counters.Routines++
+	d.counters.routines.Add(1)
 	r := d.routines[n.Row.Name]
 	if r == nil {
 		return ir.Errorf(ir.ErrUnsupported, "the device has no routine for it")

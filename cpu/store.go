@@ -72,7 +72,7 @@ func (d *Device) newEntry(t ir.Type) (*entry, error) {
 	buf, err := d.pool.get(max(t.Bytes(), 1))
 	if err != nil {
 		d.pool.trim()
-		d.evict()
+		d.kernels.shrink()
 		if buf, err = d.pool.get(max(t.Bytes(), 1)); err != nil {
 			return nil, err
 		}
@@ -182,49 +182,33 @@ func (d *Device) copyInto(id ir.ID, e *entry, buf *buffer, l ir.Layout) error {
 	})
 }
 
-// runBlock runs a lowered block over buffers.
+// runBlock runs a lowered block over buffers and turns a fault into an error.
 func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
-	for _, p := range b.Pieces {
+	parts := make([]part, len(b.Pieces))
+	for i, p := range b.Pieces {
 		c, err := d.kernelFor(p)
 		if err != nil {
 			return err
 		}
 		l := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(c.params), Args: make([]kernel.Operand, len(p.Args))}
-		for i, a := range p.Args {
-			l.Args[i] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+		for j, a := range p.Args {
+			l.Args[j] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
 		}
-		if err := d.launch(c.exe, c.k, l, b.Nodes); err != nil {
-			return err
-		}
+		parts[i] = part{c.exe, c.k, l}
+	}
+	if code, at := d.runParts(parts); code != kernel.NoFault {
+		return faultError(code, at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)
 	}
 	return nil
+}
+
+func faultError(code kernel.FaultCode, at int64, shape ir.Shape) *ir.Error {
+	return ir.Errorf(ir.ErrData, "%s, first at element %s of the result", code, position(shape, at))
 }
 
 func operand(buf *buffer, offset int64, strides []int64, gatherStride, gatherExtent int64) kernel.Operand {
 	return kernel.Operand{Base: unsafe.Pointer(unsafe.SliceData(buf.data)), Size: int64(cap(buf.data)),
 		Offset: offset, Strides: strides, GatherStride: gatherStride, GatherExtent: gatherExtent}
-}
-
-// launch runs a kernel and turns a fault into an error.
-func (d *Device) launch(exe kernel.Executable, k *kernel.Kernel, l *kernel.Launch, nodes []ir.Node) error {
-	for _, n := range l.Extents {
-		if n == 0 {
-			return nil
-		}
-	}
-	if k.HasFault() {
-		l.Fault = new(kernel.Fault)
-	}
-	d.counters.Kernels++
-	d.workers.run(exe, l, k)
-	if l.Fault == nil {
-		return nil
-	}
-	code, at := l.Fault.First()
-	if code == kernel.NoFault {
-		return nil
-	}
-	return ir.Errorf(ir.ErrData, "%s, first at element %s of the result", code, position(nodes[len(nodes)-1].Out[0].Shape, at))
 }
 
 // position turns a linear index into coordinates.

@@ -15,19 +15,25 @@ const (
 	pieceWork  = 1 << 20
 )
 
-// workers runs the pieces of one launch on the device goroutine and on helpers,
-// which claim pieces by a counter: a slow helper delays only the piece it holds.
+// workers runs the parts of one function on the device goroutine and on helpers,
+// which claim shares by a counter: a slow helper delays only the share it holds.
 type workers struct {
 	jobs chan *job
 	n    int
 	wg   sync.WaitGroup
 }
 
+// share is work that is claimed at once: parts as they are, or slices of one.
+type share struct {
+	parts []part // several run one after the other
+	axis  int    // along which a single part is sliced; -1 if it is not
+	slice int64  // elements along it
+	first int64  // number of its first claim in the job
+}
+
 type job struct {
-	exe    kernel.Executable
-	launch *kernel.Launch
-	axis   int
-	piece  int64
+	shares []share
+	claims int64
 	next   atomic.Int64
 	done   sync.WaitGroup
 	failed atomic.Pointer[any] // first panic of a helper
@@ -63,38 +69,47 @@ func (j *job) help() {
 }
 
 func (j *job) claim() {
-	extent := j.launch.Extents[j.axis]
+	at := 0
 	for {
-		from := j.next.Add(j.piece) - j.piece
-		if from >= extent {
+		n := j.next.Add(1) - 1
+		if n >= j.claims {
 			return
 		}
-		j.exe.Run(j.launch.Slice(j.axis, from, min(from+j.piece, extent)))
+		for at+1 < len(j.shares) && n >= j.shares[at+1].first {
+			at++
+		}
+		s := &j.shares[at]
+		if s.axis < 0 {
+			runAll(s.parts)
+			continue
+		}
+		p := &s.parts[0]
+		from := (n - s.first) * s.slice
+		p.exe.Run(p.l.Slice(s.axis, from, min(from+s.slice, p.l.Extents[s.axis])))
 	}
 }
 
-// run executes a launch, in pieces where it is long enough.
-func (w *workers) run(exe kernel.Executable, l *kernel.Launch, k *kernel.Kernel) {
-	axis, work := splitAxis(l, k)
-	if axis < 0 || work < serialWork {
-		exe.Run(l)
+func runAll(parts []part) {
+	for i := range parts {
+		parts[i].exe.Run(parts[i].l)
+	}
+}
+
+// run executes parts that do not depend on each other: what is long enough in
+// slices, small neighbours together.
+func (w *workers) run(parts []part) {
+	if len(parts) == 1 && w.n == 0 {
+		if _, work := splitAxis(parts[0].l, parts[0].k); work < pieceWork {
+			runAll(parts)
+			return
+		}
+	}
+	j := w.plan(parts)
+	if j.claims == 1 {
+		runAll(parts)
 		return
 	}
-	extent := l.Extents[axis]
-	pieces := max((work+pieceWork-1)/pieceWork, int64(4*(w.n+1)))
-	if w.n == 0 {
-		pieces = (work + pieceWork - 1) / pieceWork
-	}
-	piece := max((extent+pieces-1)/pieces, 1)
-	if axis == len(l.Extents)-1 { // keep pieces of the innermost axis whole vectors
-		piece = (piece + 63) / 64 * 64
-	}
-	if piece >= extent {
-		exe.Run(l)
-		return
-	}
-	j := &job{exe: exe, launch: l, axis: axis, piece: piece}
-	for i := 0; i < w.n; i++ {
+	for i := 0; i < w.n && int64(i) < j.claims-1; i++ {
 		j.done.Add(1)
 		select {
 		case w.jobs <- j:
@@ -109,6 +124,55 @@ func (w *workers) run(exe kernel.Executable, l *kernel.Launch, k *kernel.Kernel)
 	if p := j.failed.Load(); p != nil {
 		panic(*p)
 	}
+}
+
+// plan divides parts into shares. Small neighbours are one share as long as they
+// are serial work together, so that handing over never costs more than it gains.
+func (w *workers) plan(parts []part) *job {
+	j := &job{shares: make([]share, 0, len(parts))}
+	small := int64(0) // work of the last share, if it takes more
+	for i := range parts {
+		p := &parts[i]
+		axis, work := splitAxis(p.l, p.k)
+		slice := w.sliceOf(p.l, axis, work)
+		if slice > 0 {
+			small = 0
+			j.shares = append(j.shares, share{parts: parts[i : i+1], axis: axis, slice: slice, first: j.claims})
+			j.claims += (p.l.Extents[axis] + slice - 1) / slice
+			continue
+		}
+		if small > 0 && small+work < serialWork {
+			last := &j.shares[len(j.shares)-1]
+			last.parts = parts[i-len(last.parts) : i+1]
+			small += work
+			continue
+		}
+		small = work
+		j.shares = append(j.shares, share{parts: parts[i : i+1], axis: -1, first: j.claims})
+		j.claims++
+	}
+	return j
+}
+
+// sliceOf returns how many elements along the axis are claimed at once, 0 if the
+// part is not worth slicing.
+func (w *workers) sliceOf(l *kernel.Launch, axis int, work int64) int64 {
+	if axis < 0 || work < serialWork {
+		return 0
+	}
+	extent := l.Extents[axis]
+	pieces := max((work+pieceWork-1)/pieceWork, int64(4*(w.n+1)))
+	if w.n == 0 {
+		pieces = (work + pieceWork - 1) / pieceWork
+	}
+	slice := max((extent+pieces-1)/pieces, 1)
+	if axis == len(l.Extents)-1 { // keep slices of the innermost axis whole vectors
+		slice = (slice + 63) / 64 * 64
+	}
+	if slice >= extent {
+		return 0
+	}
+	return slice
 }
 
 // splitAxis returns the outermost parallel axis that is worth splitting, or -1,

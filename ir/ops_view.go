@@ -71,6 +71,40 @@ func init() {
 	)
 }
 
+// Inside reports whether every element of an iteration space lies in a buffer of
+// size elements: those at Offset + Σ Strides[i]·x[i], 0 ≤ x[i] < extents[i]. A
+// space without elements is inside any. It does not overflow.
+func (l Layout) Inside(extents []int64, size int64) bool {
+	for _, n := range extents {
+		if n <= 0 {
+			return true
+		}
+	}
+	low, high := l.Offset, l.Offset
+	if low < 0 || high >= size {
+		return false
+	}
+	for i, n := range extents {
+		s := l.Strides[i]
+		if n == 1 || s == 0 {
+			continue
+		}
+		// What leaves the buffer by itself need not be multiplied out.
+		if s < -(size-1)/(n-1) || s > (size-1)/(n-1) {
+			return false
+		}
+		if s < 0 {
+			low += s * (n - 1)
+		} else {
+			high += s * (n - 1)
+		}
+		if low < 0 || high >= size {
+			return false
+		}
+	}
+	return true
+}
+
 func inferReshape(r *Row, in []Type, a Attrs) ([]Type, error) {
 	want := a[0].List
 	shape := make(Shape, len(want))

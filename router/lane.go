@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -120,8 +121,8 @@ func (l *lane) batch() []*item {
 	live := batch[:0]
 	for _, it := range batch {
 		var failed *ir.Error
-		for _, v := range it.in {
-			if v.err != nil {
+		for i, v := range it.in {
+			if v.err != nil && (it.launch == nil || !r.spare(it, it.inIDs[i], v.err)) {
 				failed = v.err
 				break
 			}
@@ -146,6 +147,15 @@ func (l *lane) batch() []*item {
 func (l *lane) deliver(batch []*item) error {
 	ctx := l.c.ctx
 	if la := batch[0].launch; la != nil {
+		if sound := batch[0].sound; sound != nil {
+			err := l.submit(ctx, sound)
+			if err == nil {
+				l.free(intermediates(sound, func(id ir.ID) bool {
+					return slices.ContainsFunc(batch[0].out, func(p *replica) bool { return p.id == id })
+				}))
+			}
+			return err
+		}
 		return l.launch(ctx, []backend.Launch{*la})
 	}
 	nodes := make([]ir.Node, len(batch))

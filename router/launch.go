@@ -3,7 +3,8 @@ package router
 import (
 	"context"
 	"fmt"
-	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -17,10 +18,27 @@ type compiler struct {
 	inner backend.Compiler
 }
 
-// compiled is a kernel with the client for whom it was made.
+// compiled is a kernel with the client for whom it was made. Launches that are
+// parked hold it: the member sees the release behind the last of them.
 type compiled struct {
 	backend.Compiled
-	c *Client
+	c        *Client
+	holds    atomic.Int64 // parked pieces, and 1 until it is released
+	released sync.Once
+}
+
+// Release gives the kernel back once launches of it have gone to the member.
+func (k *compiled) Release() {
+	k.released.Do(func() {
+		if k.holds.Add(-1) == 0 {
+			k.release()
+		}
+	})
+}
+
+func (k *compiled) release() {
+	// A lost member has no code left.
+	_ = k.c.home.m.call(func() error { k.Compiled.Release(); return nil })
 }
 
 func (x compiler) Compile(k *kernel.Kernel) (out backend.Compiled, err error) {
@@ -33,12 +51,30 @@ func (x compiler) Compile(k *kernel.Kernel) (out backend.Compiled, err error) {
 	if err := x.c.home.m.ask(func() (err error) { inner, err = x.inner.Compile(k); return err }); err != nil {
 		return nil, err
 	}
-	return &compiled{inner, x.c}, nil
+	made := &compiled{Compiled: inner, c: x.c}
+	made.holds.Store(1)
+	return made, nil
 }
 
-// Launch forwards launches whose operands are there, in one call, and parks those
-// that wait: for an operand, or, where they overwrite a tensor, for those who
-// still read it.
+// parcel is what a call of Launch sends to the member: a launch, or what can be
+// computed of one whose operand failed, as nodes; then what is freed.
+type parcel struct {
+	launch *backend.Launch
+	nodes  []ir.Node
+	frees  []ir.ID
+
+	made  []ir.Tensor // what becomes known, by the client's ids
+	taken []consumed
+}
+
+// consumed is an entry that a launch takes along.
+type consumed struct {
+	id ir.ID
+	e  entry
+}
+
+// Launch forwards launches whose operands are there and parks those that wait:
+// for an operand, or, where they overwrite a tensor, for those who still read it.
 func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	c := x.c
 	if err := c.enter(); err != nil {
@@ -53,194 +89,109 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 			}
 		}
 	}
-	if err := c.admit(ctx, nil, 0, 0); err != nil {
+	if err := c.admit(ctx, nil, 0, 0); err != nil { // returns with the client's lock
 		return err
 	}
 	s := &submission{c: c, first: c.next}
-	s.lock()
-	var direct []backend.Launch
-	var out []ir.Tensor
+	var parcels []parcel
 	for i := range launches {
-		if l, made, ok := s.launch(launches[i]); ok {
-			direct, out = append(direct, l), append(out, made...)
+		p, ok := s.plainLaunch(&launches[i])
+		if !ok {
+			s.lock()
+			p, ok = s.launch(&launches[i])
+		}
+		if ok {
+			parcels = append(parcels, p)
 		}
 	}
-	pending := s.load(c.home, 0).out
-	c.r.unlock()
-	c.mu.Unlock()
-	var consumed []ir.ID
-	for i := range launches {
-		consumed = append(consumed, launches[i].Consumes...)
+	var pending []*replica // plain results of this call that parked work waits for
+	if s.locked {
+		pending = s.load(c.home, 0).out
+		c.r.unlock()
 	}
-	if len(direct) == 0 && len(launches) > 0 {
-		c.Free(consumed...)
+	c.mu.Unlock()
+	if len(parcels) == 0 && len(launches) > 0 {
 		return nil
 	}
-	err := c.home.launch(ctx, direct)
+	sent, err := c.home.parcels(ctx, parcels)
+	if err == nil && len(pending) == 0 {
+		return nil
+	}
 	c.mu.Lock()
 	c.r.mu.Lock()
-	for _, p := range pending {
-		if err == nil {
-			c.r.arrived(p)
-		} else {
-			c.r.lost(p, ir.AsError(err))
-		}
+	left := map[*value]bool{} // what the member did not take
+	for _, p := range parcels[sent:] {
+		s.withdraw(&p, sent > 0, err, left)
 	}
-	if err != nil {
-		for _, t := range out {
-			if e, ok := c.table.drop(t.ID); ok {
-				c.forget(e, nil)
-			}
+	for _, p := range pending {
+		if left[p.v] {
+			c.r.lost(p, ir.AsError(err))
+		} else {
+			c.r.arrived(p)
 		}
 	}
 	c.r.unlock()
 	c.mu.Unlock()
-	if err == nil {
-		c.Free(consumed...) // parked launches hold what they use
+	if sent > 0 {
+		return nil // those that were not taken are errors of their results
 	}
 	return err
 }
 
-// use is a tensor of a launch: an operand, a result, or both.
-type use struct {
-	t   ir.Tensor
-	out bool
-}
-
-// uses returns the distinct tensors that the pieces of a launch read and write.
-func uses(l *backend.Launch) []use {
-	var all []use
-	for i := range l.Pieces {
-		p := &l.Pieces[i]
-		args := p.Kernel.Kernel().Args
-		for j, a := range p.Args {
-			out := j < len(args) && args[j].Dir == kernel.Out
-			if k := slices.IndexFunc(all, func(u use) bool { return u.t.ID == a.Tensor.ID }); k >= 0 {
-				all[k].out = all[k].out || out
-				continue
+// withdraw undoes a parcel that the member did not take. If others of the call
+// were taken, the results are errors, and what it consumed is gone all the same.
+// The values of its results are added to left.
+// Both locks are held.
+func (s *submission) withdraw(p *parcel, begun bool, err error, left map[*value]bool) {
+	c := s.c
+	for _, t := range p.made {
+		if e, ok := c.table.drop(t.ID); ok {
+			if e.v != nil {
+				left[e.v] = true
 			}
-			all = append(all, use{a.Tensor, out})
+			c.forget(e, nil)
+		}
+		if begun {
+			c.define(t.ID, entry{v: &value{typ: t.Type, err: ir.AsError(err), names: 1}})
 		}
 	}
-	return all
+	if begun {
+		return
+	}
+	for _, x := range p.taken {
+		if x.e.v != nil {
+			x.e.v.names++
+			x.e.v.replicas[0].given = false
+		}
+		c.define(x.id, x.e)
+	}
 }
 
-// rename returns the launch with the member's kernels and ids. The client frees
-// what it consumes.
-func rename(l *backend.Launch, ids map[ir.ID]ir.ID) backend.Launch {
-	out := backend.Launch{Pieces: slices.Clone(l.Pieces), Nodes: l.Nodes}
-	for i := range out.Pieces {
-		p := &out.Pieces[i]
-		p.Kernel, p.Args = p.Kernel.(*compiled).Compiled, slices.Clone(p.Args)
-		for j := range p.Args {
-			p.Args[j].Tensor.ID, p.Args[j].Over = ids[p.Args[j].Tensor.ID], 0
-		}
+// parcels sends parcels in order, runs of launches in one call, and returns how
+// many the member took.
+func (l *lane) parcels(ctx context.Context, list []parcel) (sent int, err error) {
+	if len(list) == 0 { // nothing to launch: whether the member is there
+		return 0, l.launch(ctx, nil)
 	}
-	return out
-}
-
-// launch translates a launch. ok is false if it was parked, or its results are
-// errors; made are the tensors that it makes known. Both locks are held.
-func (s *submission) launch(l backend.Launch) (inner backend.Launch, made []ir.Tensor, ok bool) {
-	c, r := s.c, s.c.r
-	node := ir.Node{}
-	if len(l.Nodes) > 0 {
-		node = l.Nodes[len(l.Nodes)-1]
-	}
-	ids := map[ir.ID]ir.ID{}
-	var fresh, over []ir.Tensor
-	var in []*value
-	var await, before []*replica
-	var failed *ir.Error
-	busy := false
-	all := uses(&l)
-	for _, u := range all {
-		v := s.value(u.t)
-		if v == nil && u.out {
-			fresh = append(fresh, u.t)
-			continue
-		}
+	for sent < len(list) {
+		p := &list[sent]
+		n := 1
 		switch {
-		case v == nil:
-			failed = describe(c.unknown(u.t.ID), &node)
-			c.raise(failed)
-		case v.err != nil:
-			failed = v.err
-		case u.out && v.names > 1:
-			failed = describe(ir.Errorf(ir.ErrArgument, "the launch overwrites tensor %d, which has another name", u.t.ID), &node)
-			c.raise(failed)
-		}
-		if failed != nil {
-			break
-		}
-		p := v.on(c.home.m)
-		if p == nil {
-			p = c.copyTo(v, c.home)
-		}
-		switch {
-		case p.ready:
-		case p.sending == s && p.l == c.home:
-			before = append(before, p)
-		default:
-			await = append(await, p)
-		}
-		ids[u.t.ID] = p.id
-		in = append(in, v)
-		if u.out {
-			over = append(over, u.t)
-			busy = busy || v.holds > 0
-		}
-	}
-	if failed != nil {
-		for _, u := range all { // what it was to overwrite goes with its last user
-			if u.out {
-				c.define(u.t.ID, entry{v: &value{typ: u.t.Type, err: failed, names: 1}})
+		case p.launch != nil:
+			launches := []backend.Launch{*p.launch}
+			for sent+n < len(list) && list[sent+n].launch != nil && len(list[sent+n-1].frees) == 0 {
+				launches = append(launches, *list[sent+n].launch)
+				n++
 			}
+			err = l.launch(ctx, launches)
+		case len(p.nodes) > 0:
+			err = l.submit(ctx, p.nodes)
 		}
-		return inner, nil, false
-	}
-	parked := len(await) > 0 || busy
-	var out []*replica
-	for _, t := range fresh {
-		ids[t.ID] = c.fresh()
-		if !parked {
-			c.define(t.ID, entry{inner: ids[t.ID]})
-			continue
+		if err != nil {
+			return sent, err
 		}
-		v := &value{typ: t.Type, names: 1}
-		p := &replica{v: v, l: c.home, id: ids[t.ID]}
-		v.replicas = []*replica{p}
-		out = append(out, p)
-		c.define(t.ID, entry{v: v})
+		sent += n
+		l.free(list[sent-1].frees)
 	}
-	inner = rename(&l, ids)
-	if !parked {
-		return inner, fresh, true
-	}
-	it := &item{l: c.home, node: node, launch: &inner}
-	for _, t := range over {
-		i := slices.IndexFunc(in, func(v *value) bool { return v.on(c.home.m).id == ids[t.ID] })
-		old := in[i]
-		out = append(out, c.succeed(t, old, old.on(c.home.m), it))
-		in = slices.Delete(in, i, i+1)
-	}
-	it.in, it.out = in, out
-	r.park(c, it, append(await, before...))
-	return inner, nil, false
-}
-
-// succeed gives a name, whose tensor an item is to overwrite, a value of its own:
-// what the tensor is afterwards. Those who hold the old value still read it as it
-// was, and the item waits for the last of them.
-func (c *Client) succeed(t ir.Tensor, old *value, p *replica, it *item) *replica {
-	v := &value{typ: old.typ, names: 1}
-	next := &replica{v: v, l: c.home, id: p.id, was: true}
-	v.replicas = []*replica{next}
-	p.given = true
-	if old.holds > 0 {
-		it.missing++
-		old.idle = append(old.idle, it)
-	}
-	c.define(t.ID, entry{v: v})
-	return next
+	return sent, nil
 }

@@ -22,6 +22,8 @@ type Router struct {
 	// member or a bridge.
 	mu      sync.Mutex
 	garbage map[*lane]struct{}
+	// released are kernels that nothing holds any more, which unlock gives back.
+	released []*compiled
 
 	clientsMu sync.Mutex
 	clients   []*Client // by member; nil until asked for
@@ -213,12 +215,14 @@ func (r *Router) Close() error {
 	return r.closeErr
 }
 
-// unlock gives the router's lock back and frees what became garbage under it.
+// unlock gives the router's lock back and gives back what became garbage under it.
 func (r *Router) unlock() {
-	if len(r.garbage) == 0 {
+	if len(r.garbage) == 0 && len(r.released) == 0 {
 		r.mu.Unlock()
 		return
 	}
+	released := r.released
+	r.released = nil
 	type load struct {
 		l   *lane
 		ids []ir.ID
@@ -232,5 +236,8 @@ func (r *Router) unlock() {
 	r.mu.Unlock()
 	for _, x := range loads {
 		x.l.free(x.ids)
+	}
+	for _, k := range released {
+		k.release()
 	}
 }

@@ -50,7 +50,11 @@ type item struct {
 	node   ir.Node // as recorded, for errors
 	inner  ir.Node // with the member's ids
 	launch *backend.Launch
-	move   *move
+	inIDs  []ir.ID   // of a launch: the member's ids of in
+	sound  []ir.Node // what is left of a launch whose operand failed
+
+	kernels []*compiled // of the launch, held by it
+	move    *move
 }
 
 // primary returns the replica that the others are copies of, nil for a value that
@@ -191,7 +195,11 @@ func (r *Router) lost(p *replica, err *ir.Error) {
 	}
 	p.l.c.wake()
 	for _, it := range waiters {
-		r.fail(it, err)
+		if r.spare(it, p.id, err) {
+			r.step(it)
+		} else {
+			r.fail(it, err)
+		}
 	}
 	r.collect(v)
 }
@@ -239,6 +247,12 @@ func (r *Router) finish(it *item) []*replica {
 	for _, v := range in {
 		r.release(v)
 	}
+	for _, k := range it.kernels {
+		if k.holds.Add(-1) == 0 {
+			r.released = append(r.released, k)
+		}
+	}
+	it.kernels = nil
 	if it.move != nil && it.move.from != nil {
 		it.move.from.outgoing--
 		it.move.from.wake()

@@ -24,6 +24,9 @@ func (s *suite) contract(t *testing.T) {
 		{"CancelledRead", s.cancelledRead}, {"QueueFull", s.queueFull}, {"Closed", s.closed}, {"CloseFinishes", s.closeFinishes},
 		{"MemoryLimit", s.memoryLimit}, {"Panic", s.panics}, {"RoutineError", s.routineError}, {"Concurrent", s.concurrent},
 		{"Compiler", s.compiler}, {"CompilerChain", s.compilerChain}, {"CompilerFaults", s.compilerFaults},
+		{"LaunchPieces", s.launchPieces}, {"LaunchInPlace", s.launchInPlace}, {"LaunchOverReads", s.launchOverReads}, {"LaunchRowsInPlace", s.launchRowsInPlace},
+		{"LaunchFault", s.launchFault}, {"LaunchOperandError", s.launchOperandError}, {"LaunchNothing", s.launchNothing},
+		{"LaunchViews", s.launchViews}, {"LaunchMisfits", s.launchMisfits}, {"LaunchClosed", s.launchClosed},
 	} {
 		t.Run(x.name, x.test)
 	}

@@ -62,9 +62,20 @@ func (s *suite) compiler(t *testing.T) {
 	}
 }
 
-// launchBlock lowers nodes as one kernel and launches it. The operands are
+// launchBlock lowers nodes as one function and launches it. The operands are
 // contiguous; stored says which results are kept.
 func launchBlock(c *client, m backend.Compiler, nodes []ir.Node, stored func(ir.ID) bool) error {
+	l, release, err := blockLaunch(m, nodes, stored)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return m.Launch(context.Background(), []backend.Launch{l})
+}
+
+// blockLaunch lowers nodes as one function and compiles its kernels, which release
+// gives back.
+func blockLaunch(m backend.Compiler, nodes []ir.Node, stored func(ir.ID) bool) (l backend.Launch, release func(), err error) {
 	types := map[ir.ID]ir.Type{}
 	for _, n := range nodes {
 		for _, t := range append(n.In[:len(n.In):len(n.In)], n.Out...) {
@@ -73,19 +84,25 @@ func launchBlock(c *client, m backend.Compiler, nodes []ir.Node, stored func(ir.
 	}
 	b, err := lower.New(nodes, func(id ir.ID) ir.Layout { return ir.Layout{Strides: types[id].Shape.Strides()} }, stored)
 	if err != nil {
-		return err
+		return l, nil, err
 	}
-	l := backend.Launch{Nodes: nodes}
+	l.Nodes = nodes
+	release = func() {
+		for _, p := range l.Pieces {
+			p.Kernel.Release()
+		}
+	}
 	for _, p := range b.Pieces {
 		k, params, err := p.Build()
 		if err != nil {
-			return err
+			release()
+			return l, nil, err
 		}
 		exe, err := m.Compile(k)
 		if err != nil {
-			return err
+			release()
+			return l, nil, err
 		}
-		defer exe.Release()
 		piece := backend.Piece{Kernel: exe, Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(params)}
 		for _, a := range p.Args {
 			piece.Args = append(piece.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: types[a.Tensor]}, Offset: a.Offset,
@@ -93,7 +110,7 @@ func launchBlock(c *client, m backend.Compiler, nodes []ir.Node, stored func(ir.
 		}
 		l.Pieces = append(l.Pieces, piece)
 	}
-	return m.Launch(context.Background(), []backend.Launch{l})
+	return l, release, nil
 }
 
 // chain builds a chain of elementwise operations over several dtypes.

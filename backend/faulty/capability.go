@@ -225,35 +225,107 @@ func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	}
 	return c.b.do(ctx, func(ctx context.Context) error {
 		var sound []backend.Launch
+		flush := func() error {
+			if len(sound) == 0 {
+				return nil
+			}
+			err := c.Compiler.Launch(ctx, sound)
+			sound = nil
+			return err
+		}
 		for _, l := range launches {
-			err := c.failure(l)
+			good, whole := c.nodes(&l, flush)
+			if !whole { // what is left of it runs as nodes
+				if err := flush(); err != nil {
+					return err
+				}
+				if len(good) > 0 {
+					if err := c.b.inner.Submit(ctx, good); err != nil {
+						return err
+					}
+				}
+				c.forget(&l)
+				c.b.inner.Free(l.Consumes...)
+				continue
+			}
 			for _, id := range l.Consumes {
 				delete(c.b.failed, id)
 			}
-			if err == nil {
-				sound = append(sound, l)
-				continue
-			}
-			for i := range l.Pieces {
-				for j, a := range l.Pieces[i].Args {
-					if l.Pieces[i].Kernel.Kernel().Args[j].Dir == kernel.Out {
-						c.b.failed[a.Tensor.ID] = err
-					}
-				}
-			}
-			sound = append(sound, backend.Launch{Consumes: l.Consumes}) // frees in order
-		}
-		return c.Compiler.Launch(ctx, sound)
-	})
-}
-
-func (c compiler) failure(l backend.Launch) *ir.Error {
-	for i := range l.Pieces {
-		for _, a := range l.Pieces[i].Args {
-			if err := c.b.failed[a.Tensor.ID]; err != nil {
+			sound = append(sound, l)
+			if c.b.nodes += len(l.Nodes); c.b.script.DisconnectAfter > 0 && c.b.nodes >= c.b.script.DisconnectAfter {
+				err := flush()
+				c.b.disconnect(ir.Errorf(ir.ErrDevice, "the connection was lost after %d nodes", c.b.nodes))
 				return err
 			}
 		}
+		return flush()
+	})
+}
+
+// nodes passes the nodes of a launch through the script. whole is true if nothing
+// happens to any of them; else good are those that can be computed, and the
+// results of the others have their errors.
+func (c compiler) nodes(l *backend.Launch, flush func() error) (good []ir.Node, whole bool) {
+	whole = true
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if c.b.fails(n) {
+			whole = false
+			continue
+		}
+		c.b.stall(n, func() { _ = flush() }) // a lost device says so to the next call
+		if err := c.b.misfortune(n); err != nil {
+			c.b.raise(n, err)
+			whole = false
+			continue
+		}
+		good = append(good, *n)
 	}
-	return nil
+	if len(l.Nodes) > 0 {
+		return good, whole
+	}
+	for _, t := range arguments(l, kernel.In) { // nothing is known but its operands
+		if err := c.b.failed[t.ID]; err != nil {
+			for _, y := range arguments(l, kernel.Out) {
+				c.b.failed[y.ID] = err
+			}
+			return nil, false
+		}
+	}
+	return nil, true
+}
+
+// forget drops the intermediates of a launch that was run as nodes, and the errors
+// of what it consumes.
+func (c compiler) forget(l *backend.Launch) {
+	kept := map[ir.ID]bool{}
+	for _, t := range arguments(l, kernel.Out) {
+		kept[t.ID] = true
+	}
+	var gone []ir.ID
+	for i := range l.Nodes {
+		for _, t := range l.Nodes[i].Out {
+			if !kept[t.ID] {
+				gone = append(gone, t.ID)
+				delete(c.b.failed, t.ID)
+			}
+		}
+	}
+	for _, id := range l.Consumes {
+		delete(c.b.failed, id)
+	}
+	c.b.inner.Free(gone...)
+}
+
+// arguments lists the tensors that the pieces read or write.
+func arguments(l *backend.Launch, dir kernel.Direction) (out []ir.Tensor) {
+	for i := range l.Pieces {
+		args := l.Pieces[i].Kernel.Kernel().Args
+		for j, a := range l.Pieces[i].Args {
+			if j < len(args) && args[j].Dir == dir {
+				out = append(out, a.Tensor)
+			}
+		}
+	}
+	return out
 }

@@ -45,6 +45,7 @@ func ways(seed uint64) []Way {
 		{Name: "avx512, batches, twice", Open: open(cpu.AVX512, 2), Batch: 3, Repeat: 1},
 		{Name: "avx512, fused", Open: open(cpu.AVX512, 5), Fuse: true, Free: true, Peek: true, Batch: 9},
 		{Name: "router, cut over three devices", Open: routed(seed, ""), Batch: -1, Free: true, Peek: true},
+		{Name: "router, fused", Open: routed(seed+3, "delay mul 20us"), Fuse: true, Batch: -1, Free: true},
 		{Name: "router, bytes and delays, aliases", Open: routed(seed+7, "drop HostMemory Streams\ndelay reshape 20us"), Batch: 3, Alias: true},
 	}
 	var out []Way

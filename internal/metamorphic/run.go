@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -227,7 +228,7 @@ func (r *runner) peek() error {
 
 // launch hands nodes over: fusible runs as one kernel, the others as they are.
 func (r *runner) launch(nodes []ir.Node) error {
-	c, ok := r.b.(backend.Compiler)
+	c, ok := backend.As[backend.Compiler](r.b)
 	if !r.Fuse || !ok {
 		if len(nodes) == 0 {
 			return nil
@@ -253,10 +254,9 @@ func (r *runner) launch(nodes []ir.Node) error {
 	return nil
 }
 
-// fusible reports whether a node may share a kernel. Rows that may fault are left
-// out: a kernel has one fault, and its error marks all results.
+// fusible reports whether a node may share a kernel.
 func fusible(n ir.Node) bool {
-	return n.Row.Access == ir.Elementwise && n.Row.Effects&ir.EffectFault == 0 && len(n.Out) == 1 && n.Out[0].Shape.Size() > 0
+	return n.Row.Access == ir.Elementwise && len(n.Out) == 1 && n.Out[0].Shape.Size() > 0
 }
 
 // fused runs nodes as one kernel. What comes from outside is made contiguous
@@ -305,11 +305,29 @@ func (r *runner) fused(c backend.Compiler, nodes []ir.Node) error {
 		piece := backend.Piece{Kernel: exe, Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(params)}
 		for _, a := range p.Args {
 			piece.Args = append(piece.Args, backend.LaunchArg{Tensor: ir.Tensor{ID: a.Tensor, Type: r.types[a.Tensor]}, Offset: a.Offset,
-				Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent})
+				Strides: a.Strides, GatherStride: a.GatherStride, GatherExtent: a.GatherExtent, Over: r.over(block, a.Tensor, made)})
 		}
 		l.Pieces = append(l.Pieces, piece)
 	}
 	return c.Launch(context.Background(), []backend.Launch{l})
+}
+
+// over chooses a copy in whose memory a result of the block may lie: one of its
+// type that no node after the result's reads. 0 for none, and for operands.
+func (r *runner) over(block []ir.Node, result ir.ID, copies []ir.ID) ir.ID {
+	at := slices.IndexFunc(block, func(n ir.Node) bool { return n.Out[0].ID == result })
+	if at < 0 || r.rng.IntN(3) == 0 {
+		return 0
+	}
+	for _, id := range copies {
+		late := slices.ContainsFunc(block[at+1:], func(n ir.Node) bool {
+			return slices.ContainsFunc(n.In, func(t ir.Tensor) bool { return t.ID == id })
+		})
+		if !late && r.types[id].Equal(r.types[result]) {
+			return id
+		}
+	}
+	return 0
 }
 
 func (r *runner) read() (Outcome, error) {
