@@ -6,12 +6,20 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// Fuser recognises groups of nodes that it can execute better than one by one.
+// Fuser recognises groups of nodes that it executes better than the planner would:
+// as one, or merely better. Fusers of a [Planner] are asked before its own search.
+//
+// Each fuser is started at every node and offered the nodes that follow in recorded
+// order, save those that nothing needs and those whose group could not run as one
+// (something outside would lie between). The best ready state of each builder is a
+// candidate; candidates with higher scores win where they overlap. What an
+// optimization computes must have the bits of its nodes run one by one: the planner
+// cannot check that.
 type Fuser interface {
 	// Name identifies the fuser in plans, explanations and saved state.
 	Name() string
-	// Start opens a builder at a node of the segment, or returns nil if no group
-	// of this fuser begins with it.
+	// Start opens a builder that holds one node of the segment, or returns nil if
+	// no group of this fuser begins with it.
 	Start(s *Segment, node int) Builder
 	// Restore makes an optimization again from its saved state.
 	Restore(state []byte) (Optimization, error)
@@ -21,15 +29,18 @@ type Fuser interface {
 // leaves the builder as it was.
 type Builder interface {
 	// Add proposes a node of the segment that follows those added before. A nil
-	// refusal means that the builder took it.
+	// refusal means that the builder took it. Producer and Consumer of a refusal
+	// are filled in by the caller.
 	Add(node int) *Refusal
-	// Undo takes back the last node added.
+	// Undo takes back the last node added. It is called as often as nodes were
+	// added, and a builder that was closed may be open again after it.
 	Undo()
 	// Status says whether the builder may take more nodes.
 	Status() Status
 	// Properties says what finishing now would give.
 	Properties() Properties
-	// Finish makes an optimization of the nodes added so far.
+	// Finish makes an optimization of the nodes added so far. It is called once, and
+	// only where Properties says that it is ready.
 	Finish() (Optimization, error)
 }
 
@@ -44,11 +55,12 @@ const (
 
 // Properties rate what a builder has.
 type Properties struct {
-	Score uint64 // higher is better; compared between fusers that cover the same nodes
+	Score uint64 // higher is better: the modelled bytes saved, see [Cost.Total]
 	Ready bool   // whether Finish would succeed
 }
 
-// Optimization executes a group of nodes as one.
+// Optimization executes a group of nodes as one. It is kept in plans and may run
+// many times, for other tensors and other sizes.
 type Optimization interface {
 	Name() string
 	// Len returns the number of nodes that it covers.
@@ -56,7 +68,7 @@ type Optimization interface {
 	// MaxDim returns the highest symbolic dim that it uses, -1 for none.
 	MaxDim() int
 	// Execute runs the group. The operations are those of the block, in order, with
-	// their operands stored; it must give every result that the group defines.
+	// their operands stored, row-major; it must give every result that they define.
 	Execute(ctx context.Context, ops *Operations) error
 	// State returns what Restore needs to make it again.
 	State() ([]byte, error)

@@ -60,6 +60,9 @@ func (s *search) layouts(id ir.ID) ir.Layout { return s.g.layout[id] }
 // members returns the nodes of a group in recorded order: those of its units, and
 // the views between them.
 func (s *search) members(gr *group) []int {
+	if gr.nodes != nil {
+		return gr.nodes
+	}
 	out := make([]int, 0, len(gr.units)+4)
 	for _, u := range gr.units {
 		x := &s.units[u]

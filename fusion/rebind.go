@@ -26,7 +26,7 @@ func (s *search) structureOf(order []*group) *structure {
 func copyGroups(units []unit, order []*group) ([]unit, []*group) {
 	copies := map[*group]*group{}
 	fresh := func(gr *group) *group {
-		c := &group{units: slices.Clone(gr.units), kind: gr.kind, fixed: gr.fixed, custom: gr.custom, fuser: gr.fuser}
+		c := &group{units: slices.Clone(gr.units), kind: gr.kind, fixed: gr.fixed, custom: gr.custom, nodes: gr.nodes, fuser: gr.fuser}
 		copies[gr] = c
 		return c
 	}

@@ -477,18 +477,19 @@ func (s *search) unlikely(a, b *group) *Refusal {
 	return nil
 }
 
-// cyclic reports whether b depends on a through others.
+// cyclic reports whether b depends on a through others; of one group: whether it
+// depends on itself through others.
 func (s *search) cyclic(a, b *group) bool {
 	s.stamp++
 	var stack []int
 	push := func(u int) bool {
 		for _, l := range s.units[u].succs {
 			x := &s.units[l.unit]
-			if x.group == a || s.mark[l.unit] == s.stamp {
-				continue
-			}
 			if x.group == b {
 				return true
+			}
+			if x.group == a || s.mark[l.unit] == s.stamp {
+				continue
 			}
 			s.mark[l.unit] = s.stamp
 			stack = append(stack, l.unit)

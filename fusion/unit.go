@@ -35,6 +35,7 @@ type group struct {
 	seen   int  // stamp of the last walk over groups
 
 	custom  Optimization
+	nodes   []int // of a customGroup: all that its fuser took, views too
 	fuser   string
 	lowered *lowered
 	trivial bool // elementwise nodes of one shape, without views between
