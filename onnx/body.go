@@ -45,7 +45,7 @@ func (c *compiler) sorted(n *names, nodes []*Node) []*Node {
 			}
 			_, local := n.slots[o]
 			if _, twice := made[o]; twice || local {
-				c.problem(n.prefix+node.label(), "makes the value %q, which exists already", o)
+				c.problem(n.prefix+node.label(), "makes the value %q, which exists already", short(o))
 				continue
 			}
 			made[o] = i
@@ -150,7 +150,7 @@ func (c *compiler) node(n *names, node *Node) {
 		}
 		r, ok := n.find(name)
 		if !ok {
-			c.problem(label, "input %d, %q, is made by no node, input or initializer", i, name)
+			c.problem(label, "input %d, %q, is made by no node, input or initializer", i, short(name))
 			continue
 		}
 		in[i] = r
@@ -290,7 +290,7 @@ func (c *compiler) call(n *names, node *Node, f *Function, in []ref, label strin
 		opsets = n.opsets
 	}
 	inner := &names{outer: n, block: n.block, slots: map[string]int{}, alias: map[string]ref{}, attrs: map[string]*Attr{}, inFunc: true,
-		opsets: opsets, prefix: label + " / "}
+		opsets: opsets, prefix: inside(label)}
 	for i, name := range f.Inputs {
 		r := ref{slot: -1}
 		if i < len(in) {

@@ -27,7 +27,6 @@ type compiler struct {
 	calls    int // depth of functions
 	graphs   int // depth of graphs
 	funcs    map[funcKey]*Function
-	shared   []*constant
 	folder   *folder
 }
 
@@ -68,7 +67,7 @@ func (m *Model) Compile(opts ...Option) (*Program, error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	p.shared, p.draws = c.shared, sinter.NewGenerator(c.opts.seed)
+	p.shared, p.draws = p.main.constants(nil), sinter.NewGenerator(c.opts.seed)
 	return p, nil
 }
 
@@ -135,7 +134,7 @@ func (c *compiler) program(g *Graph, p *Program) *block {
 // graph compiles a graph of an attribute.
 func (c *compiler) graph(g *Graph, outer *names, label string) *block {
 	b := &block{fixed: map[int]*Value{}}
-	n := &names{outer: outer, block: b, slots: map[string]int{}, opsets: outer.opsets, prefix: label + " / "}
+	n := &names{outer: outer, block: b, slots: map[string]int{}, opsets: outer.opsets, prefix: inside(label)}
 	if c.graphs++; c.graphs > maxGraphNest {
 		c.problem(label, "graphs are nested more than %d deep", maxGraphNest)
 		c.graphs--
@@ -184,7 +183,7 @@ func (c *compiler) initializers(g *Graph) map[string]*Value {
 			c.problem(fmt.Sprintf("initializer %q", s.Values.Name), "%v", err)
 			v = ArrayValue(Float, sinter.Array{DType: sinter.F32, Shape: []int{0}})
 		}
-		out[s.Values.Name] = c.share(v)
+		out[s.Values.Name] = v
 	}
 	return out
 }
@@ -215,14 +214,7 @@ func (c *compiler) constant(t *Tensor) (*Value, error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("tensor %q: ", t.Name)))
 	}
-	return c.share(ArrayValue(t.Elem, a)), nil
-}
-
-func (c *compiler) share(v *Value) *Value {
-	if v.fixed != nil {
-		c.shared = append(c.shared, v.fixed)
-	}
-	return v
+	return ArrayValue(t.Elem, a), nil
 }
 
 func stringsValue(t *Tensor) (*Value, error) {

@@ -60,11 +60,27 @@ func (n *Node) label() string {
 	}
 	switch {
 	case n.Name != "":
-		return fmt.Sprintf("node %q (%s)", n.Name, op)
+		return fmt.Sprintf("node %q (%s)", short(n.Name), short(op))
 	case len(n.Outputs) > 0:
-		return fmt.Sprintf("the node of %q (%s)", n.Outputs[0], op)
+		return fmt.Sprintf("the node of %q (%s)", short(n.Outputs[0]), short(op))
 	}
-	return fmt.Sprintf("a node without a name (%s)", op)
+	return fmt.Sprintf("a node without a name (%s)", short(op))
+}
+
+// inside is the beginning of labels of nodes inside of the one with a label.
+func inside(label string) string {
+	if len(label) > 400 { // however deep it is
+		label = label[:200] + "…" + label[len(label)-180:]
+	}
+	return label + " / "
+}
+
+// short cuts names in messages, which are as long as a file makes them.
+func short(name string) string {
+	if len(name) <= 120 {
+		return name
+	}
+	return name[:100] + "…" + name[len(name)-16:]
 }
 
 // AttrKind is the type of an attribute, numbered as in ONNX files.
@@ -126,7 +142,6 @@ type Tensor struct {
 	Strs []string // of strings
 
 	raw      []byte            // raw_data, little-endian; or the packed elements of another field
-	wide     bool              // raw holds one 32-bit word per element of a narrower type (int32_data)
 	ints     []int64           // int32_data, int64_data, uint64_data
 	given    string            // the field that data came in
 	external map[string]string // location, offset, length

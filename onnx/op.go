@@ -68,9 +68,6 @@ func strAttr(name, def string) attrSpec { return attrSpec{name: name, kind: Attr
 func intsAttr(name string, def ...int64) attrSpec {
 	return attrSpec{name: name, kind: AttrInts, def: def}
 }
-func floatsAttr(name string, def ...float32) attrSpec {
-	return attrSpec{name: name, kind: AttrFloats, def: def}
-}
 
 // plainAttr is an attribute without a default: ask [Call.HasAttr].
 func plainAttr(name string, kind AttrKind) attrSpec { return attrSpec{name: name, kind: kind} }

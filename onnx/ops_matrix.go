@@ -46,7 +46,7 @@ func gemmOp(c *Call) error {
 		bias := scale(c.In(2), c.Float("beta"))
 		sum := y.Add(bias)
 		if sum.Err() == nil && sum.Size() != y.Size() {
-			return fmt.Errorf("C of shape %v does not broadcast to %v", bias.Shape(), y.Shape())
+			return fmt.Errorf("input 2 of shape %v does not broadcast to %v", bias.Shape(), y.Shape())
 		}
 		y = sum
 	}

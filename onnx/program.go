@@ -75,6 +75,11 @@ func (p *Program) Release() {
 	for _, c := range p.shared {
 		c.release()
 	}
+	for _, v := range p.defaults {
+		if v.fixed != nil {
+			v.fixed.release()
+		}
+	}
 }
 
 // ref names a value: a slot of the block that is up blocks outside of the one in
@@ -182,6 +187,22 @@ func (b *block) prune() {
 	b.findLastUses()
 }
 
+// constants appends what may be uploaded for the block and those in it.
+func (b *block) constants(to []*constant) []*constant {
+	for _, c := range b.consts {
+		if c.value.fixed != nil {
+			to = append(to, c.value.fixed)
+		}
+	}
+	for _, s := range b.steps {
+		for _, inner := range s.blocks {
+			to = inner.constants(to)
+		}
+	}
+	return to
+}
+
+// findLastUses says after which step each value is not needed anymore.
 func (b *block) findLastUses() {
 	last := make([]int, b.slots) // 1 + the step
 	for _, s := range b.steps {

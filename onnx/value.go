@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/sinter-go/sinter"
@@ -66,10 +67,19 @@ func (v *Value) Shape() []int {
 // Size returns the number of elements of a tensor.
 func (v *Value) Size() int { return product(v.Shape()) }
 
+// product returns the number of elements of a shape; the greatest int if that
+// does not hold it.
 func product(shape []int) int {
 	n := 1
 	for _, d := range shape {
-		n *= d
+		if d == 0 {
+			return 0
+		}
+		if n > math.MaxInt/max(d, 1) {
+			n = math.MaxInt
+		} else {
+			n *= d
+		}
 	}
 	return n
 }
