@@ -31,13 +31,13 @@ func BenchmarkCompileLargest(b *testing.B) {
 			b.Run(fmt.Sprintf("%s.%d/%s", k.Name, len(k.Body), level), func(b *testing.B) {
 				b.ReportAllocs()
 				size := 0
-				for b.Loop() {
+				reportCPU(b, func() {
 					p, err := generate(k, level, false)
 					if err != nil {
 						b.Fatal(err)
 					}
 					size = len(p.code)
-				}
+				})
 				b.ReportMetric(float64(size), "code-bytes")
 			})
 		}

@@ -47,6 +47,7 @@ type gen struct {
 
 	need         []bool // instructions that contribute to a store or a fault
 	passes       []pass
+	splats       map[splat]asm.Mem
 	scanning     map[val]*scanState
 	launchExtent map[kernel.Ref]bool // extents of the launch, not of the whole
 	attempt      int                 // the first that ran out of registers is followed by others
@@ -93,7 +94,7 @@ func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, e
 	}()
 	lowered, own := lower(k)
 	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, launchExtent: own, wide: level == AVX512, stream: stream, attempt: attempt, p: &program{k: k, level: level}}
-	g.scanning = map[val]*scanState{}
+	g.scanning, g.splats = map[val]*scanState{}, map[splat]asm.Mem{}
 	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	g.check()
 	g.shape()
@@ -338,6 +339,22 @@ func (g *gen) lengthOf(lane int) asm.Len {
 
 // bits is a vector constant of equal lanes.
 func (g *gen) bits(lane int, v uint64) asm.Mem {
+	key := splat{lane, v}
+	m, ok := g.splats[key]
+	if !ok {
+		m = g.splat(lane, v)
+		g.splats[key] = m
+	}
+	return m
+}
+
+// splat is the key of a vector constant of equal lanes.
+type splat struct {
+	lane int
+	bits uint64
+}
+
+func (g *gen) splat(lane int, v uint64) asm.Mem {
 	b := make([]byte, g.n*lane)
 	for i := range b {
 		b[i] = byte(v >> (8 * (i % lane)))

@@ -116,7 +116,9 @@ type Asm struct {
 }
 
 // New returns an empty assembler.
-func New() *Asm { return &Asm{known: map[string]Label{}} }
+func New() *Asm {
+	return &Asm{known: map[string]Label{}, buf: make([]byte, 0, 8<<10), labels: make([]int, 0, 128), fixups: make([]fixup, 0, 256)}
+}
 
 // Len returns the number of code bytes so far.
 func (a *Asm) Len() int { return len(a.buf) }
