@@ -78,6 +78,9 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 		}
 		b.Pieces = append(b.Pieces, p)
 	}
+	if err := l.faults(pieces); err != nil {
+		return nil, err
+	}
 	return b, nil
 }
 

@@ -318,6 +318,51 @@ var blocks = []struct {
 		y := b.do("reshape", b.do("matmul", b.in(6, 17), b.in(17, 20)), "shape", []int{2, 3, 4, 5})
 		return ts{b.do("neg", b.do("permute", y, "axes", []int{0, 2, 1, 3}))}
 	}},
+	{"convolution by windows", 1, func(b *draft) ts {
+		w := b.do("unfold", b.do("unfold", b.do("relu", b.in(2, 3, 6, 7)), "axis", 2, "size", 3), "axis", 3, "size", 2)
+		x := b.do("reshape", b.do("permute", w, "axes", []int{0, 2, 3, 4, 5, 1}), "shape", []int{2 * 4 * 6, 3 * 2 * 3})
+		y := b.do("reshape", b.do("matmul", x, b.in(18, 5)), "shape", []int{2, 4, 6, 5})
+		return ts{b.do("relu", b.do("add", b.do("permute", y, "axes", []int{0, 3, 1, 2}), b.in(5, 1, 1)))}
+	}},
+	{"pooling by windows", 1, func(b *draft) ts {
+		w := b.do("unfold", b.do("unfold", b.do("relu", b.in(2, 3, 6, 8)), "axis", 2, "size", 2, "step", 2), "axis", 3, "size", 2, "step", 2)
+		return ts{b.do("neg", b.do("max", w, "axes", []int{4, 5}))}
+	}},
+	{"attention scores", 1, func(b *draft) ts {
+		q := b.do("permute", b.do("reshape", b.in(2, 5, 12), "shape", []int{2, 5, 3, 4}), "axes", []int{0, 2, 1, 3})
+		k := b.do("permute", b.do("reshape", b.in(2, 7, 12), "shape", []int{2, 7, 3, 4}), "axes", []int{0, 2, 3, 1})
+		return ts{b.do("add", b.do("mul", b.do("matmul", q, k), b.number(0.5)), b.in(5, 7))}
+	}},
+	{"group norm", 1, func(b *draft) ts {
+		y, _, _ := b.normal(b.do("reshape", b.in(2, 6, 3, 4), "shape", []int{2, 2, 36}), 2)
+		return ts{b.do("add", b.do("mul", b.do("reshape", y, "shape", []int{2, 6, 3, 4}), b.in(6, 1, 1)), b.in(6, 1, 1))}
+	}},
+	{"batch norm", 1, func(b *draft) ts {
+		y, m, s := b.normal(b.in(4, 3, 5, 6), 0, 2, 3)
+		return ts{b.do("mul", y, b.in(3, 1, 1)), m, s}
+	}},
+	{"gradient of a bias", 1, func(b *draft) ts {
+		g := b.do("mul", b.in(40, 17), b.in(40, 17))
+		return ts{g, b.do("sum", g, "axes", []int{0})}
+	}},
+	{"gradient of softmax", 1, func(b *draft) ts {
+		y, dy := b.in(6, 24), b.in(6, 24)
+		s := b.keep("sum", b.do("mul", dy, y), 1)
+		return ts{b.do("mul", y, b.do("sub", dy, s))}
+	}},
+	{"adam", 1, func(b *draft) ts {
+		g, w, m, v := b.in(13, 9), b.in(13, 9), b.in(13, 9), b.in(13, 9)
+		m = b.do("add", b.do("mul", m, b.number(0.9)), b.do("mul", g, b.number(0.1)))
+		v = b.do("add", b.do("mul", v, b.number(0.99)), b.do("mul", b.do("mul", g, g), b.number(0.01)))
+		d := b.do("div", m, b.do("add", b.do("sqrt", b.do("abs", v)), b.number(1e-8)))
+		return ts{b.do("sub", w, b.do("mul", d, b.number(1e-3))), m, v}
+	}},
+	{"tile and roll", 3, func(b *draft) ts {
+		x := b.do("exp", b.in(3, 8))
+		two := b.do("concat", x, x, "axis", 1)
+		y := b.do("concat", b.slice(two, []int{0, 12}, []int{3, 4}, []int{1, 1}), b.slice(two, []int{0, 0}, []int{3, 12}, []int{1, 1}), "axis", 1)
+		return ts{b.do("add", y, b.in(3, 16))}
+	}},
 	{"matmul of vectors", 1, func(b *draft) ts { return ts{b.do("neg", b.do("matmul", b.in(17), b.in(17, 5)))} }},
 }
 

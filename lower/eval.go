@@ -51,7 +51,8 @@ type eval struct {
 	memo     [][]known // per node, result 0; of others the step is the same
 	wishes   []wish
 	stores   []store
-	reducers []int // nodes of the steps that reduce
+	needed   []bool // steps that serve a stored result
+	reducers []int  // nodes of the steps that reduce
 }
 
 // refuse makes a refusal at a node.
@@ -70,6 +71,12 @@ func (e *eval) value(t ir.Tensor, m imap) (source, error) {
 			k.result += p.result
 			return k.source, nil
 		}
+	}
+	if k := e.memo[p.node]; len(k) > 0 && e.constant(p.node) { // the same at any map
+		e.memo[p.node] = append(k, known{m, k[0].source})
+		s := k[0].source
+		s.result += p.result
+		return s, nil
 	}
 	s, err := e.compute(p.node, m)
 	if err != nil {
@@ -130,6 +137,11 @@ func (e *eval) compute(i int, m imap) (source, error) {
 	}
 	e.steps = append(e.steps, s)
 	return source{load: -1, step: len(e.steps) - 1}, nil
+}
+
+// constant reports whether all elements of a node are one value.
+func (l *lowering) constant(i int) bool {
+	return len(l.nodes[i].In) == 0 && l.nodes[i].Row.Access == ir.Elementwise && !l.usesIndex(i)
 }
 
 func (e *eval) operand(s *step, t ir.Tensor, at imap) error {

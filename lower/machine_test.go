@@ -117,7 +117,8 @@ func (m *machine) node(n *ir.Node) error {
 		if err := m.copy(x, y, y.layout); err != nil {
 			return err
 		}
-		m.values[n.Out[0].ID] = &tensor{n.Out[0].Type, ir.Layout{Strides: n.Out[0].Shape.Strides()}, y.mem}
+		l, _ := n.Row.View(n.Row, y.Type, y.layout, n.Attrs, n.Out[0].Type) // of what lies row-major there always is one
+		m.values[n.Out[0].ID] = &tensor{n.Out[0].Type, l, y.mem}
 		return nil
 	case ir.Join:
 		y := newTensor(n.Out[0].Type)

@@ -49,6 +49,7 @@ type output struct{ from, to int }
 func (e *eval) piece() (*Piece, error) {
 	p := &Piece{nodes: e.nodes}
 	needed := make([]bool, len(e.steps))
+	e.needed = needed
 	for _, s := range e.stores {
 		if s.load < 0 {
 			needed[s.step] = true

@@ -324,3 +324,65 @@ func (l *lowering) cover(pieces []*eval) error {
 	}
 	return nil
 }
+
+// mayFault reports whether the values of a node can make an error of its result.
+func mayFault(n *ir.Node) bool {
+	if n.Row.Effects&ir.EffectFault == 0 {
+		return false
+	}
+	return n.Row.Access == ir.Gather || n.Row.ComputeType(n.InTypes(), n.OutTypes()).IsInt()
+}
+
+// faults checks that the pieces evaluate every element of a node that may fault: its
+// error must not depend on what is fused with it.
+func (l *lowering) faults(pieces []*eval) error {
+	for i := range l.nodes {
+		n := &l.nodes[i]
+		if !mayFault(n) {
+			continue
+		}
+		shape := n.Out[0].Shape
+		var have []*region
+		covered := int64(0)
+		for _, e := range pieces {
+			for k := range e.steps {
+				s := &e.steps[k]
+				if s.node != i || !e.needed[k] {
+					continue
+				}
+				b, ok := e.reached(shape, s.at)
+				for _, o := range have {
+					ok = ok && !b.overlaps(o)
+				}
+				if ok {
+					have, covered = append(have, b), covered+b.size()
+				}
+				if ok && b.full(shape) {
+					covered = int64(shape.Size())
+				}
+			}
+		}
+		if size := int64(shape.Size()); covered < size {
+			return refuse(FaultHidden, i, covered, size)
+		}
+	}
+	return nil
+}
+
+// reached returns the part of a tensor whose elements a map meets, once or often.
+func (e *eval) reached(shape ir.Shape, m imap) (*region, bool) {
+	c := *e
+	d := *e.domain
+	c.domain = &d
+	d.extents = append([]int64(nil), d.extents...)
+	for a := range d.extents {
+		used := false
+		for _, f := range m {
+			used = used || f[1+a] != 0
+		}
+		if !used && d.extents[a] > 0 {
+			d.extents[a] = 1
+		}
+	}
+	return c.image(shape, m)
+}
