@@ -31,6 +31,7 @@ type attending struct {
 	scale   float64        // 0: 1/sqrt(d)
 	softcap float64        // 0: none
 	precise sinter.DType   // of the softmax; 0: that of q
+	sink    *sinter.Tensor // [heads]: a score that counts in the softmax and takes no value; nil: none
 	stage   int            // which scores are wanted: scaled 0, capped 1, biased 2, weights 3; -1 none
 	// mods change scores and weights; nil for none.
 	modScores, modWeights func(*sinter.Tensor) (*sinter.Tensor, error)
@@ -66,7 +67,7 @@ func (a *attending) run(c *Call) (y, scores *sinter.Tensor, err error) {
 			bias = sinter.Where(a.mask, bias, hidden)
 		}
 	}
-	plain := a.softcap == 0 && a.stage < 0 && a.modScores == nil && a.modWeights == nil && (a.precise == 0 || a.precise == dtype)
+	plain := a.softcap == 0 && a.stage < 0 && a.modScores == nil && a.modWeights == nil && a.sink == nil && (a.precise == 0 || a.precise == dtype)
 	if plain {
 		row, in := "attention", []*sinter.Tensor{a.q, a.k, a.v}
 		if bias != nil {
@@ -96,7 +97,13 @@ func (a *attending) run(c *Call) (y, scores *sinter.Tensor, err error) {
 			return nil, nil, err
 		}
 	}
+	if a.sink != nil {
+		s = sinter.Concat(-1, s, a.sink.Cast(s.DType()).Reshape(1, q[1], 1, 1).Expand(q[0], q[1], q[2], 1))
+	}
 	p := sinter.Apply("softmax_masked", []*sinter.Tensor{s}, ir.A("axis", -1)...)[0]
+	if a.sink != nil {
+		p = p.Slice(sinter.All(), sinter.All(), sinter.All(), sinter.Until(k[2]))
+	}
 	if a.modWeights != nil {
 		if p, err = a.modWeights(p); err != nil {
 			return nil, nil, err
@@ -344,7 +351,7 @@ func (c *Call) rotary(cos, sin, ids *sinter.Tensor) error {
 	shape := x.Shape()
 	if len(shape) == 3 {
 		n := c.Int("num_heads")
-		if n < 1 && c.Op() == "RotaryEmbedding" && cos.Err() == nil { // as many as the tables say
+		if n < 1 && cos.Err() == nil && cos.Rank() > 0 { // as many as the tables say
 			if d := c.Int("rotary_embedding_dim"); d == 0 {
 				n = shape[2] / max(2*cos.Dim(-1), 1)
 			}
