@@ -19,6 +19,7 @@ type Code struct {
 	// streaming is the same kernel with stores past the caches, for launches too
 	// large for them; nil in such code itself.
 	streaming func() *Code
+	nest      *nest // nil where there is none
 }
 
 // context is the memory that generated code works in.
@@ -52,6 +53,7 @@ func load(p *program) (*Code, error) {
 		}
 		return in
 	})
+	c.nest = newNest(p.k, p.level)
 	c.streaming = sync.OnceValue(func() *Code {
 		q, err := generate(p.k, p.level, true)
 		if err != nil {
@@ -61,7 +63,7 @@ func load(p *program) (*Code, error) {
 		if err != nil {
 			return nil
 		}
-		s.streaming = nil
+		s.streaming, s.nest = nil, nil
 		return s
 	})
 	runtime.AddCleanup(c, (*execmem.Region).Free, r)
@@ -90,6 +92,21 @@ func (c *Code) Run(l *kernel.Launch) {
 		c.interpreter().Run(l)
 		return
 	}
+	fault := false
+	if s := c.nested(l); s != nil {
+		fault = c.nest.run(s, l)
+	} else {
+		fault = c.run(l)
+	}
+	if fault && l.Fault != nil {
+		// Rare: once more, to learn where. The values come out the same.
+		c.interpreter().Run(l)
+	}
+	runtime.KeepAlive(l)
+}
+
+// run executes one launch and reports whether something in the data was at fault.
+func (c *Code) run(l *kernel.Launch) (fault bool) {
 	if c.streaming != nil && c.large(l) {
 		if s := c.streaming(); s != nil {
 			c = s
@@ -137,16 +154,14 @@ func (c *Code) Run(l *kernel.Launch) {
 			break
 		}
 	}
-	if c.faults && *x.word(wFault) != 0 && l.Fault != nil {
-		// Rare: once more, to learn where. The values come out the same.
-		c.interpreter().Run(l)
-	}
+	fault = c.faults && *x.word(wFault) != 0
 	runtime.KeepAlive(l)
 	runtime.KeepAlive(c)
 	if len(x.scratch) > keptScratch {
 		x.scratch = nil
 	}
 	c.pool.Put(x)
+	return fault
 }
 
 // delicate reports whether a launch that may meet a fault cannot be run twice,
