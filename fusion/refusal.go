@@ -3,36 +3,47 @@ package fusion
 import "fmt"
 
 // Refusal is a fusion that was considered and not done. Producer and Consumer are
-// positions in the segment; Rule is one of the constants of this package or a
-// [lower.Rule] as text.
+// positions in the segment, equal if a node could not become a kernel at all. Rule
+// is one of the constants of this package, a [lower.Rule] as text, or a third
+// party's.
 type Refusal struct {
-	Producer, Consumer int
-	Rule               string
-	Got, Limit         float64
-	Detail             string `json:",omitempty"`
+	Producer int     `json:"producer"`
+	Consumer int     `json:"consumer"`
+	Rule     string  `json:"rule"`
+	Got      float64 `json:"got,omitempty"`
+	Limit    float64 `json:"limit,omitempty"`
+	Detail   string  `json:"detail,omitempty"`
 }
 
 // The rules by which the planner refuses what package lower would take.
 const (
-	RulePeak         = "peak"            // more bytes would be alive at once
-	RuleBytes        = "bytes"           // more bytes would be moved
-	RuleWork         = "work"            // recomputation costs more than it saves
-	RuleCycle        = "cycle"           // the block would depend on itself
-	RuleEffects      = "effects"         // the order of effects would change
-	RuleNotGenerated = "not generated"   // the device would interpret the kernel
-	RuleRoutine      = "routine"         // the device runs it by a routine
-	RuleSize         = "block size"      // more nodes than a block may have
-	RulePieces       = "too many pieces" // more pieces than a launch may have
-	RuleFixed        = "fixed"           // a fuser, or an empty tensor, holds the group as it is
-	RuleArguments    = "too many arguments"
+	RulePeak         = "peak"               // more bytes would be alive at once
+	RuleBytes        = "bytes"              // more bytes would be moved
+	RuleWork         = "work"               // recomputation costs more than it saves
+	RuleCycle        = "cycle"              // the block would depend on itself
+	RuleNotGenerated = "not generated"      // the device would interpret the kernel, and generate its parts
+	RuleRoutine      = "routine"            // the device runs it by a routine
+	RuleSize         = "block size"         // more nodes than a block may have
+	RuleFixed        = "fixed"              // a fuser holds it, or an operand is empty
+	RuleArguments    = "too many arguments" // more than a kernel may have
+	RuleGather       = "gathered value is computed"
+	RuleGroups       = "another reduced group"
 	RuleLowering     = "not lowered"   // for another reason than a rule of package lower
-	RuleFuser        = "fuser"         // no fuser takes it
+	RuleFuser        = "fuser"         // a fuser found a group ready and did not finish it
 	RuleBudget       = "search budget" // the search ended before it was tried
 )
 
 // Error describes the refusal in one line.
-func (r *Refusal) Error() string {
-	s := fmt.Sprintf("not fused with %d: %s (%g, limit %g)", r.Consumer, r.Rule, r.Got, r.Limit)
+func (r *Refusal) Error() string { return r.text() }
+
+func (r Refusal) text() string {
+	s := fmt.Sprintf("%d not fused with %d: %s", r.Producer, r.Consumer, r.Rule)
+	if r.Producer == r.Consumer {
+		s = fmt.Sprintf("%d is no kernel: %s", r.Producer, r.Rule)
+	}
+	if r.Got != 0 || r.Limit != 0 {
+		s += fmt.Sprintf(" (%g, limit %g)", r.Got, r.Limit)
+	}
 	if r.Detail != "" {
 		s += ": " + r.Detail
 	}

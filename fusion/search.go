@@ -465,14 +465,14 @@ func (s *search) unlikely(a, b *group) *Refusal {
 			case ir.Gather: // its operand is picked from, so it must be stored
 				for _, l := range x.preds {
 					if o := s.units[l.unit].group; (o == a || o == b) && l.root == s.g.root[n.In[0].ID] {
-						return &Refusal{Rule: "gathered value is computed"}
+						return &Refusal{Rule: RuleGather}
 					}
 				}
 			}
 		}
 	}
 	if contractions > 1 || contractions > 0 && reduces > 0 {
-		return &Refusal{Rule: "another reduced group", Got: float64(contractions + reduces), Limit: 1}
+		return &Refusal{Rule: RuleGroups, Got: float64(contractions + reduces), Limit: 1}
 	}
 	return nil
 }
