@@ -12,10 +12,13 @@ import (
 
 // run is the state of one call of [Program.Run]. One goroutine uses it.
 type run struct {
-	ctx     context.Context
-	device  *sinter.Device
-	refs    map[*sinter.Tensor]*tensorRef
-	depth   int
+	ctx    context.Context
+	device *sinter.Device
+	refs   map[*sinter.Tensor]*tensorRef
+	depth  int
+	// tracked says that gradients may be asked for, which need what the run made:
+	// nothing is released, and one scope owns it all.
+	tracked bool
 	draws   *sinter.Generator // of nodes without a seed
 	observe func(Step)
 }
@@ -51,8 +54,9 @@ func (f *frame) at(r ref) *Value {
 // may be called from any number of goroutines at once. It runs on the device of
 // the inputs (that of [On], or the default one, if there are none) and returns
 // before the device is done: errors that depend on data show when an output is
-// read. What is not an output is released as soon as it is not needed; outputs
-// are the caller's. If inputs belong to a scope, so do the outputs.
+// read. What is not an output is released as soon as it is not needed, unless an
+// input is tracked: gradients need it. Outputs are the caller's, to be released
+// each by itself. If inputs belong to a scope, so do the outputs.
 //
 // Inputs must have the dtype, rank and known extents that the model declares.
 // Outputs that are no tensors need [Program.RunValues].
@@ -78,6 +82,9 @@ func (p *Program) Run(ctx context.Context, inputs map[string]*sinter.Tensor) (ma
 		if t == nil {
 			return nil, fmt.Errorf("onnx: output %q is %s, not a tensor of numbers; use RunValues", name, v.kind())
 		}
+		if v.fixed != nil { // the program's own
+			t = t.Reshape(t.Shape()...)
+		}
 		out[name] = t
 	}
 	return out, nil
@@ -95,6 +102,7 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 		return nil, nil, err
 	}
 	device, outer := p.device, (*sinter.Scope)(nil)
+	tracked := false
 	for _, v := range p.inputs {
 		t := firstTensor(inputs[v.Name])
 		if t == nil {
@@ -106,18 +114,22 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 		if outer == nil {
 			outer = t.Scope()
 		}
+		tracked = tracked || t.Tracked()
 	}
 	if device == nil {
 		device = sinter.DefaultDevice()
 	}
-	var scope *sinter.Scope
-	if outer != nil {
+	scope := outer
+	switch {
+	case outer == nil:
+		scope = sinter.NewScope("onnx") // if it is tracked, the collector ends it
+	case !tracked:
 		scope = outer.Sub("onnx")
-	} else {
-		scope = sinter.NewScope("onnx")
 	}
-	defer scope.End()
-	r := &run{ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}, draws: p.draws, observe: p.observe}
+	if !tracked {
+		defer scope.End()
+	}
+	r := &run{tracked: tracked, ctx: ctx, device: device, refs: map[*sinter.Tensor]*tensorRef{}, draws: p.draws, observe: p.observe}
 	f := &frame{run: r, block: p.main, vals: make([]*Value, p.main.slots), scope: scope}
 	for i, slot := range p.main.inputs {
 		v := inputs[p.inputs[i].Name]
@@ -131,8 +143,19 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 	}
 	out := make(map[string]*Value, len(p.main.outputs))
 	kept := keeper{run: r, from: scope, to: outer, kept: map[*sinter.Tensor]*sinter.Tensor{}}
+	taken := map[*sinter.Tensor]bool{}
+	for _, slot := range p.main.inputs {
+		if v := f.vals[slot]; v != nil {
+			taken[v.tensor] = true
+		}
+	}
 	for i, o := range p.main.outputs {
-		out[p.outputs[i].Name] = kept.keep(f.at(o))
+		v := kept.keep(f.at(o))
+		if v.tensor != nil && v.fixed == nil && taken[v.tensor] { // a view, so that each can be released
+			v = &Value{Elem: v.Elem, tensor: v.tensor.Reshape(v.tensor.Shape()...), host: v.host}
+		}
+		taken[v.tensor] = true
+		out[p.outputs[i].Name] = v
 	}
 	return out, device, nil
 }
@@ -182,8 +205,8 @@ type keeper struct {
 // move and are counted for the value; those of scopes around it are only
 // counted if they are tensors of this run.
 func (k *keeper) keep(v *Value) *Value {
-	if v == nil {
-		return nil
+	if v == nil || k.from == k.to {
+		return v
 	}
 	if v.isSeq {
 		out := &Value{isSeq: true, Elem: v.Elem, seq: make([]*Value, len(v.seq))}
@@ -280,8 +303,10 @@ func (f *frame) exec(s *step) error {
 		}
 		clear(c.out)
 	}
-	c.scope = f.scope.Sub(s.op.name)
-	defer c.scope.End()
+	if c.scope = f.scope; !f.run.tracked {
+		c.scope = f.scope.Sub(s.op.name)
+		defer c.scope.End()
+	}
 	err := c.narrowInputs()
 	if err == nil {
 		err = c.guard(s.op.run)
@@ -403,8 +428,11 @@ func (f *frame) nested(scope *sinter.Scope, b *block, in []*Value) ([]*Value, er
 	if len(in) != len(b.inputs) {
 		return nil, fmt.Errorf("the graph has %d inputs, %d values are given", len(b.inputs), len(in))
 	}
-	inner := &frame{run: f.run, block: b, vals: make([]*Value, b.slots), up: f, scope: scope.Sub("graph")}
-	defer inner.scope.End()
+	inner := &frame{run: f.run, block: b, vals: make([]*Value, b.slots), up: f, scope: scope}
+	if !f.run.tracked {
+		inner.scope = scope.Sub("graph")
+		defer inner.scope.End()
+	}
 	for i, slot := range b.inputs {
 		inner.vals[slot] = in[i]
 	}
