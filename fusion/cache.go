@@ -8,7 +8,7 @@ import (
 )
 
 // maxBound is how many sets of dims a plan stays bound to, and maxVariants how
-// many sets of stored results one path has plans for.
+// many sets of stored results and dying leaves one path has plans for.
 const (
 	maxBound    = 4
 	maxVariants = 4
@@ -29,9 +29,10 @@ type entry struct {
 	runs     int64
 }
 
-// variant is a path with the results that it stores.
+// variant is a path with the results that it stores and the leaves that die.
 type variant struct {
 	keep  []bool
+	dies  []bool
 	bound []*bound // the last used first
 }
 
@@ -127,10 +128,10 @@ func (c *cache) evict(keep *entry) {
 	}
 }
 
-// variant returns the plans of a set of kept results.
-func (e *entry) variant(keep []bool) *variant {
+// variant returns the plans of a set of kept results and dying leaves.
+func (e *entry) variant(keep, dies []bool) *variant {
 	for _, v := range e.variants {
-		if equalSlices(v.keep, keep) {
+		if equalSlices(v.keep, keep) && equalSlices(v.dies, dies) {
 			return v
 		}
 	}

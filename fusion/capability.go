@@ -91,7 +91,7 @@ func (c *Client) plain(ctx context.Context, v *Value) (ir.ID, func(), error) {
 	if !st.base.acquire() {
 		return 0, nil, released()
 	}
-	if len(st.layout.Strides) == 0 && st.base.typ.Equal(v.typ) {
+	if st.whole(v.typ.Shape) && st.base.typ.Equal(v.typ) {
 		return st.base.id, st.base.release, nil
 	}
 	t := ir.Tensor{ID: c.newID(), Type: v.typ}

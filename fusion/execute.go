@@ -195,7 +195,7 @@ func (x *execution) nodes(b *Block) []ir.Node {
 		switch {
 		case inside[ref] && (base == nil || !x.stores(b, ir.ID(id))), base == nil:
 			t = ir.Tensor{ID: x.s.c.newID(), Type: typ}
-		case len(x.layouts[id].Strides) == 0 && base.typ.Equal(typ):
+		case base.typ.Equal(typ) && (&stored{base: base, layout: x.layouts[id]}).whole(typ.Shape):
 			t = ir.Tensor{ID: base.id, Type: typ}
 		default:
 			t = ir.Tensor{ID: x.s.c.newID(), Type: typ}

@@ -127,6 +127,9 @@ func (in *instance) absorb(o *instance) {
 	}
 	in.types = append(in.types, o.types...)
 	in.outs = append(in.outs, o.outs...)
+	for _, pos := range o.asked {
+		in.asked = append(in.asked, pos+results)
+	}
 	in.awaits = append(in.awaits, o.awaits...)
 	in.bytes += o.bytes
 	*o = instance{stream: o.stream, sealed: true}

@@ -52,8 +52,8 @@ func strideClass(n int64) uint32 {
 	return 3
 }
 
-// fill describes an instance whose leaves die as told.
-func (k *keyBuffer) fill(in *instance, dies []bool) {
+// fill describes an instance.
+func (k *keyBuffer) fill(in *instance) {
 	k.path, k.dims = k.path[:0], k.dims[:0]
 	k.path = append(k.path, uint32(len(in.leaves)))
 	for i := range in.leaves {
@@ -61,9 +61,6 @@ func (k *keyBuffer) fill(in *instance, dies []bool) {
 		head := uint32(l.typ.DType) | uint32(len(l.typ.Shape))<<8
 		if len(l.st.layout.Strides) > 0 {
 			head |= 1 << 12
-		}
-		if dies != nil && dies[i] {
-			head |= 1 << 13
 		}
 		head |= uint32(in.baseOf(i)) << 14
 		var classes uint32

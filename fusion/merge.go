@@ -29,7 +29,7 @@ func (s *Stream) together(open []*instance) []*instance {
 	}
 	paths := make(map[*instance][]uint32, len(open))
 	for _, in := range open {
-		s.key.fill(in, nil)
+		s.key.fill(in)
 		paths[in] = slices.Clone(s.key.path)
 	}
 	slices.SortStableFunc(open, func(a, b *instance) int { return slices.Compare(paths[a], paths[b]) })
@@ -37,7 +37,7 @@ func (s *Stream) together(open []*instance) []*instance {
 	for _, in := range open {
 		all.absorb(in)
 	}
-	s.key.fill(all, all.dying())
+	s.key.fill(all)
 	c := &s.c.cache
 	c.mu.Lock()
 	if c.find(s.key.path, nil) == nil {

@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -46,16 +47,16 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 		return nil, nil, closedError(c)
 	}
 	data, errs := make([]backend.Data, len(values)), make([]error, len(values))
-	// All are asked for before any is run, so that one segment gives them all.
-	for _, v := range values {
-		v.ask()
-	}
+	c.gather(values)
 	var ids, views []ir.ID
 	var at []int
 	var nodes []ir.Node
 	for i, v := range values {
 		st, err := v.settled(ctx)
 		if err != nil {
+			if c.closed.Load() && ir.AsError(err).Kind == ir.ErrClosed { // meanwhile
+				return nil, nil, err
+			}
 			errs[i] = err
 			continue
 		}
@@ -65,7 +66,7 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 		}
 		defer st.base.release()
 		id := st.base.id
-		if len(st.layout.Strides) > 0 || !st.base.typ.Equal(v.typ) {
+		if !st.whole(v.typ.Shape) {
 			t := ir.Tensor{ID: c.newID(), Type: v.typ}
 			nodes = append(nodes, stridedNode(st.base, st.layout, t))
 			views = append(views, t.ID)
@@ -90,19 +91,38 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 	}
 	for k, i := range at {
 		data[i], errs[i] = got[k], failed[k]
+		data[i].Type = values[i].typ
 	}
 	return data, errs, nil
 }
 
-// ask marks a pending value as wanted.
-func (v *Value) ask() {
-	if v.st.Load() != nil {
-		return
+// gather runs what pending values need, as one segment per stream: all are asked
+// for before any is run.
+func (c *Client) gather(values []*Value) {
+	var of []*Stream
+	for _, v := range values {
+		if v.st.Load() == nil && !slices.Contains(of, v.stream) {
+			of = append(of, v.stream)
+		}
 	}
-	s := v.stream
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v.st.Load() == nil && !v.inst.sealed && !v.released {
-		v.inst.demand(v.pos)
+	for _, s := range of {
+		s.mu.Lock()
+		var open []*instance
+		for _, v := range values {
+			if v.stream != s || v.st.Load() != nil || v.inst.sealed || v.released {
+				continue
+			}
+			v.inst.demand(v.pos)
+			if !slices.Contains(open, v.inst) {
+				open = append(open, v.inst)
+			}
+		}
+		for _, in := range open {
+			s.forget(in)
+		}
+		for _, in := range s.together(open) {
+			s.run(in, CutRead)
+		}
+		s.mu.Unlock()
 	}
 }

@@ -35,7 +35,11 @@ func (s *Stream) materialize(v *Value) error {
 	if in.reads > 1 {
 		part.keepAll(keep)
 	}
-	b, _, err := s.plan(part, nil, keep, CutRead)
+	s.key.fill(part)
+	last := s.last // a recipe says nothing about what will be recorded
+	e := s.entry(part)
+	s.last = last
+	b, err := s.plan(part, e, nil, keep, CutRead)
 	var places []*stored
 	if err == nil {
 		places, err = s.execute(part, b, keep)

@@ -38,11 +38,13 @@ func (s *Stream) run(in *instance, cut Cut) {
 			return
 		}
 	}
-	keep := s.kept(in)
 	if s.c.compiler == nil {
-		s.runNodes(in, keep)
+		s.runNodes(in, s.kept(in, nil))
 		return
 	}
+	s.key.fill(in)
+	e := s.entry(in)
+	keep := s.kept(in, e)
 	for i, v := range in.outs {
 		if !keep[i] && !v.released {
 			in.virtual++
@@ -52,7 +54,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 	if in.virtual == 0 {
 		dies = in.dying()
 	}
-	b, e, err := s.plan(in, dies, keep, cut)
+	b, err := s.plan(in, e, dies, keep, cut)
 	if err != nil {
 		in.virtual = 0
 		s.fail(in, ir.AsError(err))
@@ -68,8 +70,10 @@ func (s *Stream) run(in *instance, cut Cut) {
 	s.publish(in, places)
 }
 
-// kept decides which results are stored.
-func (s *Stream) kept(in *instance) []bool {
+// kept decides which results are stored: those that nobody consumed, small ones,
+// those that a read waits for, and those that someone asked for after an earlier
+// run of the same path.
+func (s *Stream) kept(in *instance, e *entry) []bool {
 	keep := make([]bool, len(in.types))
 	consumed := make([]bool, len(in.types))
 	for i := range in.recs {
@@ -85,10 +89,12 @@ func (s *Stream) kept(in *instance) []bool {
 	for _, pos := range in.asked {
 		keep[pos] = !in.outs[pos].released
 	}
-	if e := in.guess; e != nil && len(e.demand) == len(keep) && !in.strayed {
+	if e != nil && e.demands > 0 {
+		s.c.cache.mu.Lock()
 		for i := range keep {
 			keep[i] = keep[i] || e.demand[i] && !in.outs[i].released
 		}
+		s.c.cache.mu.Unlock()
 	}
 	if s.c.compiler != nil {
 		in.keepUnrecipable(keep)
@@ -325,22 +331,25 @@ func (in *instance) failures() []*ir.Error {
 	return out
 }
 
-// plan finds or searches the plan of an instance.
-func (s *Stream) plan(in *instance, dies, keep []bool, cut Cut) (*bound, *entry, error) {
+// entry finds what is known of the path in the stream's key buffer.
+func (s *Stream) entry(in *instance) *entry {
 	c := &s.c.cache
-	s.key.fill(in, dies)
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	e := c.lookup(in, s.key.path, in.guess)
-	// What was asked for after an earlier flush is stored this time.
-	if e.demands > 0 {
-		for i, v := range in.outs {
-			if e.demand[i] && v != nil && !keep[i] && !v.released {
-				keep[i] = true
-				in.virtual--
-			}
-		}
+	if s.last != nil {
+		s.last.next = e
 	}
-	v := e.variant(keep)
+	s.last = e
+	return e
+}
+
+// plan finds or searches the plan of an instance, whose key is in the stream's
+// buffer.
+func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*bound, error) {
+	c := &s.c.cache
+	c.mu.Lock()
+	v := e.variant(keep, dies)
 	var miss Miss
 	switch {
 	case v == nil && len(e.variants) == 0:
@@ -352,9 +361,8 @@ func (s *Stream) plan(in *instance, dies, keep []bool, cut Cut) (*bound, *entry,
 			if equalSlices(b.dims, s.key.dims) {
 				v.promote(b)
 				c.stats.Hits++
-				s.after(e)
 				c.mu.Unlock()
-				return b, e, nil
+				return b, nil
 			}
 		}
 	}
@@ -365,14 +373,13 @@ func (s *Stream) plan(in *instance, dies, keep []bool, cut Cut) (*bound, *entry,
 	c.mu.Unlock()
 
 	seg := in.segment(dies, keep, cut)
-	dims := append([]int64(nil), s.key.dims...)
 	s.c.planning.Lock()
 	p, rebound, err := s.c.search(seg, old)
 	s.c.planning.Unlock()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	b := bind(p, dims)
+	b := bind(p, s.key.dims)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rebound {
@@ -387,24 +394,15 @@ func (s *Stream) plan(in *instance, dies, keep []bool, cut Cut) (*bound, *entry,
 		}
 		c.stats.Misses[miss]++
 	}
-	if v = e.variant(keep); v == nil {
-		v = &variant{keep: append([]bool(nil), keep...)}
+	if v = e.variant(keep, dies); v == nil {
+		v = &variant{keep: append([]bool(nil), keep...), dies: append([]bool(nil), dies...)}
 		if len(e.variants) >= maxVariants {
 			e.variants = e.variants[1:]
 		}
 		e.variants = append(e.variants, v)
 	}
 	v.promote(b)
-	s.after(e)
-	return b, e, nil
-}
-
-// after remembers what ran, to predict what comes next. The cache is locked.
-func (s *Stream) after(e *entry) {
-	if s.last != nil {
-		s.last.next = e
-	}
-	s.last = e
+	return b, nil
 }
 
 // search makes a plan: the old one for other sizes if it holds for them, a new

@@ -29,8 +29,8 @@ type Stream struct {
 
 	inferMu sync.Mutex
 	infer   [inferences]inference
-	key   keyBuffer
-	sites uint // lines taken from the last time
+	key     keyBuffer
+	sites   uint // lines taken from the last time
 }
 
 // NewStream makes a stream. The end of ctx ends waits for room in the device's
@@ -66,6 +66,12 @@ func (s *Stream) Cuts() map[Cut]int64 {
 // is not known from the last time. On an error nothing was recorded. Operands may
 // be released, or recorded elsewhere, at any time.
 func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
+	return s.RecordNear(nil, op, attrs, in, types, out, site)
+}
+
+// RecordNear is Record for an operation without operands that is about to be used
+// together with a value: a constant.
+func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
 	for _, v := range in {
 		if err := s.reach(v); err != nil {
 			return err
@@ -86,7 +92,7 @@ func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, ou
 			}
 		}
 	}
-	inst := s.join(in)
+	inst := s.join(in, near)
 	refs := inst.refs(len(in))
 	for i, v := range in {
 		st := v.st.Load()
@@ -155,7 +161,7 @@ func (s *Stream) demand(v *Value, cut Cut) error {
 
 // join returns the open instance that an operation on these operands belongs to:
 // that of its pending operands, made one, or a new one.
-func (s *Stream) join(in []*Value) *instance {
+func (s *Stream) join(in []*Value, near *Value) *instance {
 	var inst *instance
 	for _, v := range in {
 		if v.st.Load() != nil || v.inst == inst {
@@ -173,14 +179,11 @@ func (s *Stream) join(in []*Value) *instance {
 		s.forget(b)
 		inst = a
 	}
+	if inst == nil && near != nil && near.stream == s && near.inst != nil && !near.inst.sealed {
+		inst = near.inst
+	}
 	if inst != nil {
 		return inst
-	}
-	// Work on stored operands joins the work that reads one of them.
-	for _, v := range in {
-		if v.stream == s && v.leafOf != nil && !v.leafOf.sealed {
-			return v.leafOf
-		}
 	}
 	inst = s.newInstance()
 	s.open = append(s.open, inst)

@@ -71,6 +71,24 @@ type stored struct {
 	wait   *arrival // it is still on its way
 }
 
+// whole reports whether the elements of the base, in order, are those of a value
+// of the shape.
+func (s *stored) whole(shape ir.Shape) bool {
+	if len(s.layout.Strides) == 0 {
+		return true
+	}
+	if s.layout.Offset != 0 || shape.Size() != s.base.typ.Shape.Size() {
+		return false
+	}
+	st := shape.Strides()
+	for i, d := range shape {
+		if d > 1 && s.layout.Strides[i] != st[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // Value is a tensor of a client: of an open segment, stored, virtual (a recipe),
 // or an error. It owns what it needs until it is released or collected.
 type Value struct {
@@ -80,8 +98,8 @@ type Value struct {
 
 	// Guarded by the stream's lock.
 	inst     *instance // that makes it
-	pos      int32    // its number among the results of inst
-	leaf     int32    // 1 + its number among the leaves of leafOf
+	pos      int32     // its number among the results of inst
+	leaf     int32     // 1 + its number among the leaves of leafOf
 	leafOf   *instance
 	released bool
 }
