@@ -87,7 +87,11 @@ func (r *launched) run() {
 		return
 	}
 	parts, err := r.bind()
-	if err != nil {
+	switch {
+	case err != nil && len(r.l.Nodes) > 1: // some results may have room
+		r.oneByOne()
+		return
+	case err != nil:
 		r.fail(err)
 		return
 	}
