@@ -68,7 +68,47 @@ func init() {
 			},
 			GradFunc: gradSlice,
 			Samples:  []Sample{{Shapes: []Shape{{5, 7}}, Attrs: A("starts", []int{4, 1}, "sizes", []int{3, 3}, "steps", []int{-2, 2})}}},
+		// Recorded by planners, which know layouts, and by nobody else: it has no
+		// method and no gradient.
+		&Row{Name: "strided", Number: 54, Version: 1, Access: View,
+			Doc:      "y[i, j, ...] is element offset + i·strides[0] + j·strides[1] + ... of x in row-major order.",
+			Operands: oneOperand(AnyType, AnyValue),
+			Attrs:    []AttrSpec{{Name: "shape", Kind: AttrInts}, {Name: "offset", Kind: AttrInt}, {Name: "strides", Kind: AttrInts}},
+			Infer:    inferStrided,
+			View: func(r *Row, in Type, l Layout, a Attrs, out Type) (Layout, bool) {
+				for i, st := range in.Shape.Strides() {
+					if in.Shape[i] != 1 && l.Strides[i] != st {
+						return Layout{}, false // addresses count elements that lie side by side
+					}
+				}
+				off := l.Offset
+				if out.Shape.Size() > 0 {
+					off += a[1].Int
+				}
+				return Layout{off, append([]int64(nil), a[2].List...)}, true
+			},
+			Samples: []Sample{{Shapes: []Shape{{3, 4}}, Attrs: A("shape", []int{4, 3}, "offset", 3, "strides", []int{-1, 4})}}},
 	)
+}
+
+// inferStrided checks that every address lies inside the operand.
+func inferStrided(r *Row, in []Type, a Attrs) ([]Type, error) {
+	list, strides := a[0].List, a[2].List
+	shape := make(Shape, len(list))
+	for i, d := range list {
+		shape[i] = extent(d)
+	}
+	if err := shape.Check(); err != nil {
+		return nil, err
+	}
+	if len(strides) != len(shape) {
+		return nil, Errorf(ErrShape, "strides %v for the axes of %v: expected %d", strides, shape, len(shape))
+	}
+	l := Layout{a[1].Int, strides}
+	if size := in[0].Shape.Size(); !l.Inside(list, int64(size)) {
+		return nil, Errorf(ErrShape, "offset %d, shape %v and strides %v leave the %d elements of %v", l.Offset, shape, strides, size, in[0].Shape)
+	}
+	return []Type{{in[0].DType, shape}}, nil
 }
 
 // Inside reports whether every element of an iteration space lies in a buffer of

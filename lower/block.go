@@ -128,8 +128,8 @@ func (l *lowering) view(i int) (*viewMap, error) {
 	f := &l.facts[i]
 	if f.view == nil {
 		v, ok := viewOf(&l.nodes[i])
-		if !ok {
-			return nil, errNotAffine
+		if !ok { // it knows addresses, not coordinates
+			return nil, &Refusal{Rule: NotAffine, Node: i, Detail: l.nodes[i].Row.Name}
 		}
 		f.view = v
 	}

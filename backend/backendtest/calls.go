@@ -129,6 +129,13 @@ var extraCalls = map[string][]call{
 		{shapes: []ir.Shape{{9, 7}}, attrs: ir.A("starts", []int{8, 6}, "sizes", []int{3, 7}, "steps", []int{-4, -1})},
 		{shapes: []ir.Shape{{9, 7}}, attrs: ir.A("starts", []int{0, 3}, "sizes", []int{0, 2}, "steps", []int{1, 3}), edge: true},
 	},
+	"strided": {
+		{shapes: []ir.Shape{{10}}, attrs: ir.A("shape", []int{4, 3}, "offset", 1, "strides", []int{2, 1})},
+		{shapes: []ir.Shape{{3, 4}}, attrs: ir.A("shape", []int{2, 4, 5}, "offset", 11, "strides", []int{-8, -1, 0})},
+		{shapes: []ir.Shape{{2, 3}}, attrs: ir.A("shape", []int{}, "offset", 5, "strides", []int{}), edge: true},
+		{shapes: []ir.Shape{{}}, attrs: ir.A("shape", []int{2, 2}, "offset", 0, "strides", []int{0, 0}), edge: true},
+		{shapes: []ir.Shape{{2, 0}}, attrs: ir.A("shape", []int{3, 0}, "offset", 9, "strides", []int{1, 1}), edge: true},
+	},
 	"concat": {
 		{shapes: []ir.Shape{{3, 4}}, attrs: ir.A("axis", 0)},
 		{shapes: []ir.Shape{{2, 3, 2}, {2, 1, 2}, {2, 4, 2}}, attrs: ir.A("axis", -2)},

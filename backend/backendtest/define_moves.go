@@ -29,7 +29,7 @@ func init() {
 			return a[2]
 		}),
 		"cast": defineCast, "full": defineFull, "iota": defineIota,
-		"reshape": defineReshape, "permute": definePermute, "expand": defineExpand, "slice": defineSlice,
+		"reshape": defineReshape, "permute": definePermute, "expand": defineExpand, "slice": defineSlice, "strided": defineStrided,
 		"concat": defineConcat, "gather": defineGather, "scatter_add": defineScatter, "nonzero": defineNonZero,
 		"unfold": defineUnfold, "diagonal": defineDiagonal, "set_slice": defineSetSlice,
 		"take_along": defineTakeAlong, "scatter_along": defineScatterAlong, "gather_nd": defineGatherND, "scatter_nd": defineScatterND,
@@ -224,6 +224,17 @@ func defineSlice(x *testCase, in []host) []expected {
 			src[i] = int(starts[i] + int64(at[i])*steps[i])
 		}
 		return in[0].bits[linear(in[0].typ.Shape, src)]
+	})
+}
+
+func defineStrided(x *testCase, in []host) []expected {
+	offset, strides := x.row.Attr(x.attrs, "offset").Int, x.row.Attr(x.attrs, "strides").List
+	return moved(x.out[0].Shape, func(at []int) uint64 {
+		i := offset
+		for d, n := range at {
+			i += int64(n) * strides[d]
+		}
+		return in[0].bits[i]
 	})
 }
 
