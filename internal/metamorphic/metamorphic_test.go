@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/irtest"
 )
@@ -33,6 +34,17 @@ func open(g cpu.Generator, threads int) func() (backend.Backend, error) {
 var reference = Way{Name: "reference", Open: open(cpu.Interpret, 1), Batch: 1}
 
 // ways lists the ways to run, those of generators that the processor has.
+func fused(g cpu.Generator, threads int, o fusion.Options) func() (backend.Backend, error) {
+	open := open(g, threads)
+	return func() (backend.Backend, error) {
+		b, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return fusion.New(b, o), nil
+	}
+}
+
 func ways(seed uint64) []Way {
 	list := []Way{
 		{Name: "interp, 5 threads, wire", Open: open(cpu.Interpret, 5), Wire: true, Free: true},
@@ -42,6 +54,9 @@ func ways(seed uint64) []Way {
 		{Name: "auto, all at once, text", Open: open(cpu.Auto, 5), Text: true},
 		{Name: "avx2, one by one, reads", Open: open(cpu.AVX2, 1), Batch: 1, Peek: true, Free: true},
 		{Name: "avx2, fused, batches, aliases", Open: open(cpu.AVX2, 2), Batch: -1, Fuse: true, Alias: true, Free: true},
+		{Name: "fusion over interp", Open: fused(cpu.Interpret, 1, fusion.Options{}), Batch: -1, Free: true, Peek: true},
+		{Name: "fusion over auto, aliases", Open: fused(cpu.Auto, 2, fusion.Options{}), Batch: 3, Alias: true},
+		{Name: "fusion over auto, all, frees", Open: fused(cpu.Auto, 2, fusion.Options{}), Free: true, Repeat: 1},
 		{Name: "avx512, batches, twice", Open: open(cpu.AVX512, 2), Batch: 3, Repeat: 1},
 		{Name: "avx512, fused", Open: open(cpu.AVX512, 5), Fuse: true, Free: true, Peek: true, Batch: 9},
 		{Name: "router, cut over three devices", Open: routed(seed, ""), Batch: -1, Free: true, Peek: true},
