@@ -144,6 +144,11 @@ var blocks = []struct {
 		x := b.do("exp", b.in(4, 6))
 		return ts{x, b.do("reshape", b.do("permute", x, "axes", []int{1, 0}), "shape", []int{3, 8})}
 	}},
+	{"a view by addresses", 1, func(b *draft) ts {
+		x := b.do("exp", b.in(4, 6))
+		y := b.do("strided", x, "shape", []int{2, 3, 3}, "offset", 12, "strides", []int{6, 2, -6})
+		return ts{b.do("neg", b.do("strided", y, "shape", []int{6, 3}, "offset", 0, "strides", []int{3, 1}))}
+	}},
 	{"a view alone", 1, func(b *draft) ts {
 		return ts{b.do("reshape", b.do("permute", b.in(4, 6), "axes", []int{1, 0}), "shape", []int{3, 8})}
 	}},

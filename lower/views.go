@@ -4,9 +4,11 @@ import "github.com/sinter-go/sinter/ir"
 
 // viewMap is a View row as a map of coordinates: coordinate d of the operand is
 // off[d] + Σ coef[d][o] · coordinate o of the result. A view that keeps the
-// row-major order of all elements has none: [regroup] knows.
+// row-major order of all elements has none: [regroup] knows. Of one that is not
+// linear in the strides of its operand, the only coordinate is the row-major index.
 type viewMap struct {
 	ordered bool
+	index   bool
 	off     []int64
 	coef    [][]int64
 }
@@ -30,6 +32,16 @@ func viewOf(n *ir.Node) (*viewMap, bool) {
 			return v, true
 		}
 	}
+	if v.linear(n, rowMajor, whole) {
+		return v, true
+	}
+	return &viewMap{index: true, off: []int64{whole.Offset}, coef: [][]int64{whole.Strides}}, true
+}
+
+// linear asks for the layouts of units and reports whether they make up that of the
+// row-major operand.
+func (v *viewMap) linear(n *ir.Node, rowMajor []int64, whole ir.Layout) bool {
+	in, out := n.In[0].Type, n.Out[0].Type
 	v.off = make([]int64, len(in.Shape))
 	unit := make([]int64, len(in.Shape))
 	sum := ir.Layout{Strides: make([]int64, len(out.Shape))}
@@ -37,7 +49,7 @@ func viewOf(n *ir.Node) (*viewMap, bool) {
 		unit[d] = 1
 		l, ok := n.Row.View(n.Row, in, ir.Layout{Strides: unit}, n.Attrs, out)
 		if !ok {
-			return nil, false
+			return false
 		}
 		v.off[d] = l.Offset
 		v.coef = append(v.coef, append([]int64(nil), l.Strides...))
@@ -47,12 +59,11 @@ func viewOf(n *ir.Node) (*viewMap, bool) {
 		}
 		unit[d] = 0 // the layout may share it
 	}
-	// Only a row that is linear in the strides is known by its answers to units.
 	same := sum.Offset == whole.Offset
 	for i, st := range sum.Strides {
 		same = same && (st == whole.Strides[i] || out.Shape[i] == 1)
 	}
-	return v, same
+	return same
 }
 
 // pull returns the coordinates in the operand of a view of the element with
@@ -70,6 +81,9 @@ func (v *viewMap) pull(n *ir.Node, m imap, extents []int64) (imap, error) {
 			}
 		}
 	}
+	if v.index {
+		return regroup(out, []int{n.In[0].Shape.Size()}, n.In[0].Shape, extents)
+	}
 	return out, nil
 }
 
@@ -77,7 +91,7 @@ func (v *viewMap) pull(n *ir.Node, m imap, extents []int64) (imap, error) {
 // coordinates m in the operand. Only views that keep all elements have one.
 func (v *viewMap) push(n *ir.Node, m imap, extents []int64) (imap, bool) {
 	in, to := n.In[0].Shape, n.Out[0].Shape
-	if in.Size() != to.Size() {
+	if in.Size() != to.Size() || v.index {
 		return nil, false
 	}
 	if v.ordered {
