@@ -42,6 +42,14 @@ func (l Level) String() string {
 	return "avx2"
 }
 
+// bytes is the size of a vector.
+func (l Level) bytes() int {
+	if l == AVX512 {
+		return 64
+	}
+	return 32
+}
+
 // Unsupported says why a kernel was refused.
 type Unsupported struct {
 	Kernel string

@@ -55,6 +55,10 @@ func (g *gen) instr(s step) {
 		g.accumulate(s, in, ops)
 		return
 	case kernel.OpScan:
+		if g.byRows {
+			g.a.MR(asm.VMOVUPSST, g.length(in.Type), asm.M(g.rowBuffer(s)), g.reg(ops[0]))
+			return
+		}
 		g.scanStep(in, ops[0], g.value(s.ref, s.copy))
 		return
 	}

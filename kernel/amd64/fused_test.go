@@ -275,7 +275,7 @@ func TestFusedKernels(t *testing.T) {
 			agreeFault(t, k, codes, in, launch(r, k, fusedExtents(r, axes), fill))
 		}
 	}
-	t.Logf("compiled: %v", compiled)
+	t.Logf("compiled: %v; AVX-512 runs here: %v", compiled, Available(AVX512))
 	var why []string
 	for w := range refused {
 		why = append(why, w)

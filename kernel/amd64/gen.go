@@ -151,9 +151,6 @@ func (g *gen) shape() {
 	rows, columns := to-from == 1, true
 	for i := range k.Body {
 		in := &k.Body[i]
-		if in.Op == kernel.OpScan {
-			rows = false
-		}
 		if in.Op != kernel.OpReduce || g.anyOrder(in) {
 			continue
 		}

@@ -81,6 +81,7 @@ type program struct {
 	slots   []paramSlot
 	buffers []int32 // words with the place of each row buffer
 	arrays  []array
+	block   int  // elements that take all stages at once; 0: the whole row does
 	faults  bool // the code may set wFault
 	cost    int  // instructions per element, roughly
 }

@@ -57,17 +57,27 @@ func (g *gen) mainEnd(n int) {
 	g.a.Store(g.word(wMainEnd), rTmp)
 }
 
-// sweep runs a list over the vector axis: unrolled, then masked. number is that
-// of the pass, or -1.
+// sweep runs a list over the vector axis, or the current block of it: unrolled,
+// then masked. number is that of the pass, or -1.
 func (g *gen) sweep(list []kernel.Ref, number int) {
 	a, u := g.a, g.p.unroll
 	main, rest := g.program(list, u, number), g.program(list, 1, number)
 	g.unpin()
 	g.loadPointers(main, false)
 	g.pinInvariants(main)
-	g.mainEnd(u * g.n)
-	tail := a.NewLabel()
-	a.MovImm(rIdx, 0)
+	tail, end := a.NewLabel(), int32(wLanes)
+	if g.p.block == 0 {
+		g.mainEnd(u * g.n)
+		a.MovImm(rIdx, 0)
+	} else {
+		end = wChunkEnd
+		a.Load(rTmp, g.word(wChunkEnd))
+		a.Load(rIdx, g.word(wChunkFrom))
+		a.Alu(asm.SUB, rTmp, rIdx)
+		a.AluImm(asm.AND, rTmp, int32(-u*g.n))
+		a.Alu(asm.ADD, rTmp, rIdx)
+		a.Store(g.word(wMainEnd), rTmp)
+	}
 	a.AluMem(asm.CMP, rIdx, g.word(wMainEnd))
 	a.Jcc(asm.GreatEq, tail)
 	a.Align(16)
@@ -77,7 +87,7 @@ func (g *gen) sweep(list []kernel.Ref, number int) {
 	a.AluMem(asm.CMP, rIdx, g.word(wMainEnd))
 	a.Jcc(asm.Less, top)
 	a.Bind(tail)
-	g.remainder(wLanes, func() { g.run(rest) })
+	g.remainder(end, func() { g.run(rest) })
 }
 
 // remainder runs a body for one vector after the other from CX up to the word

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
 )
 
 // pass is one walk over the reduced axes. A stage has as many as its reductions
@@ -51,6 +52,9 @@ func (g *gen) makePasses() {
 			}
 		}
 		g.addRoots(first, s, stores)
+		if g.byRows {
+			g.rowScans(first, s)
+		}
 	}
 	for i := range g.passes {
 		g.passes[i].list = g.closure(i)
@@ -61,10 +65,29 @@ func (g *gen) makePasses() {
 		p := &g.passes[i]
 		p.list = g.closure(i)
 		for _, r := range p.list {
-			if g.k.Body[r].Op == kernel.OpScan {
+			if g.k.Body[r].Op == kernel.OpScan && !g.byRows {
 				p.scans = append(p.scans, r)
 			}
 		}
+	}
+}
+
+// rowScans adds the scans of the next stage to a stage, whose passes begin at
+// first. With lanes along the row, a pass fills a scan's row buffer, which is
+// scanned in place when the pass ends, and later passes read the buffer.
+func (g *gen) rowScans(first, stage int) {
+	var scans []kernel.Ref
+	for i, needed := range g.needed() {
+		if needed && g.k.Body[i].Op == kernel.OpScan && g.stage[i] == stage+1 {
+			scans = append(scans, kernel.Ref(i))
+		}
+	}
+	g.addRoots(first, stage, scans)
+	for _, r := range scans {
+		word := g.reserve(64)
+		g.p.buffers = append(g.p.buffers, word)
+		g.passes[len(g.passes)-1].scans = scans
+		g.saved[r] = rowValue{len(g.passes) - 1, asm.Ptr(asm.DI, word)}
 	}
 }
 
@@ -133,6 +156,11 @@ func (g *gen) addFaults() {
 			}
 			g.passes = append(g.passes, pass{})
 			copy(g.passes[at+1:], g.passes[at:])
+			for r, v := range g.saved {
+				if v.pass >= at {
+					g.saved[r] = rowValue{v.pass + 1, v.word}
+				}
+			}
 			g.passes[at] = pass{stage: g.stage[i], tree: g.anyTree()}
 		}
 		g.passes[at].roots = append(g.passes[at].roots, kernel.Ref(i))

@@ -13,6 +13,7 @@ func (g *gen) plan() {
 	g.initAlloc()
 	g.lane, g.laneB, g.maskD, g.maskQ = g.slot(), g.slot(), g.slot(), g.slot()
 	g.makePasses()
+	g.chooseBlocks()
 	g.setUnroll()
 
 	needed, outlives := g.needed(), g.outlive()
@@ -151,7 +152,7 @@ func (g *gen) program(list []kernel.Ref, copies, number int) (prog []step) {
 		if v, ok := g.saved[r]; ok && number > v.pass {
 			prog = append(prog, step{r, copy, restore})
 			return
-		} else if ok && number == v.pass {
+		} else if ok && number == v.pass && g.k.Body[r].Op != kernel.OpScan {
 			prog = append(prog, step{r, copy, plain}, step{r, copy, save})
 			return
 		}

@@ -8,6 +8,10 @@ import (
 
 // rowBody runs one row with lanes along the reduced axis.
 func (g *gen) rowBody() {
+	if g.p.block > 0 {
+		g.blocks()
+		return
+	}
 	for s := range g.last + 1 {
 		g.straight(g.segment(scalar, s), 1)
 		from, to := g.stagePasses(s)
@@ -16,6 +20,10 @@ func (g *gen) rowBody() {
 				g.sweep(g.passes[i].list, i)
 			} else {
 				g.rowPass(i)
+			}
+			for _, r := range g.passes[i].scans {
+				g.beginScan(&g.k.Body[r], g.scanOf(mkVal(r, shared)))
+				g.scanRow(r)
 			}
 		}
 	}

@@ -270,7 +270,11 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	if c.byRows {
 		length = lanes
 	}
-	row := (int(lanes)*8 + 127) &^ 63
+	row := int(lanes)
+	if c.block > 0 {
+		row = min(row, c.block)
+	}
+	row = (row*c.level.bytes()/c.program.lanes + 127) &^ 63
 	need := row * len(c.buffers)
 	for _, a := range c.arrays {
 		need += a.bytes(length)
@@ -283,7 +287,7 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 		base = uintptr(unsafe.Pointer(&x.scratch[0]))
 	}
 	for _, w := range c.buffers {
-		*x.pointer(int(w)) = base
+		*x.pointer(int(w)), *x.pointer(int(w) + 8) = base, base
 		base += uintptr(row)
 	}
 	for _, a := range c.arrays {

@@ -70,7 +70,7 @@ func (g *gen) cost(r kernel.Ref) int {
 		default:
 			n++
 		}
-		if in.Op != kernel.OpReduce {
+		if in.Op != kernel.OpReduce && in.Op != kernel.OpScan {
 			in.Operands(visit)
 		}
 	}
