@@ -9,7 +9,7 @@ import (
 
 // draft writes a program for tests: inputs, rows by name, and what is stored.
 type draft struct {
-	t *testing.T
+	t testing.TB
 	d ir.DType // of the inputs
 	p ir.Program
 	n ir.ID

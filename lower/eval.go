@@ -107,7 +107,7 @@ func (e *eval) compute(i int, m imap) (source, error) {
 	case ir.Join:
 		return e.join(i, m)
 	}
-	s := step{node: i, at: m}
+	s := step{node: i, at: m, in: make([]source, 0, len(n.In))}
 	switch n.Row.Access {
 	case ir.Elementwise, ir.Random:
 		for _, t := range n.In {
@@ -150,13 +150,22 @@ func (e *eval) operand(s *step, t ir.Tensor, at imap) error {
 	return err
 }
 
-// broadcast maps the last dimensions of m to a tensor that broadcasts to them.
+// broadcast maps the last dimensions of m to a tensor that broadcasts to them. Maps
+// are not changed once they are made, so it may be m itself.
 func (e *eval) broadcast(shape ir.Shape, m imap) imap {
-	out := newMap(len(shape), len(e.extents))
 	off := len(m) - len(shape)
+	m = m[off:]
+	same := true
+	for d, n := range shape {
+		same = same && (n != 1 || m[d].zero())
+	}
+	if same {
+		return m
+	}
+	out := newMap(len(shape), len(e.extents))
 	for d, n := range shape {
 		if n != 1 {
-			copy(out[d], m[off+d])
+			copy(out[d], m[d])
 		}
 	}
 	return out

@@ -70,6 +70,10 @@ func (e *eval) piece() (*Piece, error) {
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return e.steps[a].node - e.steps[b].node })
 	numbers := make([]int, len(e.loads)) // argument + 1
+	p.Args = make([]Arg, 0, len(e.loads)+len(e.stores))
+	p.types = make([]ir.DType, 0, cap(p.Args))
+	p.walks = make([]*access, 0, cap(p.Args))
+	p.emits = make([]emit, 0, len(list))
 	arg := func(i int) int {
 		if numbers[i] == 0 {
 			ld := &e.loads[i]

@@ -19,7 +19,7 @@ type target struct {
 // number root. An error of type *splitAxis, *cutAxis or *regrouped asks for another
 // domain.
 func (l *lowering) evaluate(d *domain, root int) (*eval, error) {
-	e := &eval{lowering: l, domain: d, memo: make([][]known, len(l.nodes))}
+	e := &eval{lowering: l, domain: d, memo: make([][]known, len(l.nodes)), steps: make([]step, 0, len(l.nodes))}
 	placed := make([]bool, len(l.wanted))
 	if err := e.put(root, d.root); err != nil {
 		return nil, err
