@@ -155,7 +155,7 @@ func (c *compiler) node(n *names, node *Node) {
 		}
 		in[i] = r
 	}
-	for len(in) > 0 && in[len(in)-1].slot < 0 { // left out at the end
+	for len(in) > 0 && node.Inputs[len(in)-1] == "" { // left out at the end
 		in = in[:len(in)-1]
 	}
 	if f := c.funcs[funcKey{node.Domain, node.Op, node.Overload}]; f != nil {

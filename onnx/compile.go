@@ -12,7 +12,7 @@ import (
 // Bounds of a model, which hostile files meet and others do not.
 const (
 	maxProblems  = 50      // listed in one error
-	maxSteps     = 400_000 // nodes after functions are expanded
+	maxSteps     = 200_000 // nodes after functions are expanded
 	maxCallNest  = 64      // functions in functions
 	maxGraphNest = 64      // graphs in graphs
 )

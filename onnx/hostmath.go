@@ -36,6 +36,15 @@ func round(e Elem, v float64) float64 {
 	return v
 }
 
+// computed returns a result of arithmetic as an element type holds it: that of
+// narrow types is in f32 first.
+func computed(e Elem, v float64) float64 {
+	if e == Float16 || e == BFloat16 {
+		v = float64(float32(v))
+	}
+	return round(e, v)
+}
+
 // strides returns the row-major strides of a shape when it is broadcast to rank
 // axes: 0 along axes of extent 1.
 func strides(shape []int, rank int) []int {
@@ -102,7 +111,7 @@ func hostBinary(fi func(x, y int64) (int64, bool), ff func(x, y float64) float64
 			if ff == nil {
 				return errNotHost
 			}
-			walk(shape, st, func(at []int) { out.Floats = append(out.Floats, round(x.Elem, ff(x.Floats[at[0]], y.Floats[at[1]]))) })
+			walk(shape, st, func(at []int) { out.Floats = append(out.Floats, computed(x.Elem, ff(x.Floats[at[0]], y.Floats[at[1]]))) })
 		} else {
 			if fi == nil {
 				return errNotHost
@@ -167,7 +176,7 @@ func hostUnary(fi func(x int64) int64, ff func(x float64) float64) func(*Call) e
 			out.Ints = append(out.Ints, wrap(x.Elem, fi(v)))
 		}
 		for _, v := range x.Floats {
-			out.Floats = append(out.Floats, round(x.Elem, ff(v)))
+			out.Floats = append(out.Floats, computed(x.Elem, ff(v)))
 		}
 		c.SetHost(0, out)
 		return nil
