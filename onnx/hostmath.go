@@ -111,7 +111,9 @@ func hostBinary(fi func(x, y int64) (int64, bool), ff func(x, y float64) float64
 			if ff == nil {
 				return errNotHost
 			}
-			walk(shape, st, func(at []int) { out.Floats = append(out.Floats, computed(x.Elem, ff(x.Floats[at[0]], y.Floats[at[1]]))) })
+			walk(shape, st, func(at []int) {
+				out.Floats = append(out.Floats, computed(x.Elem, ff(x.Floats[at[0]], y.Floats[at[1]])))
+			})
 		} else {
 			if fi == nil {
 				return errNotHost
