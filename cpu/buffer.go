@@ -20,6 +20,7 @@ type buffer struct {
 	class   int
 	refs    int
 	release func() // of adopted memory, which is not the pool's
+	whole   []byte // data with the guards around it; nil unless memory is poisoned
 }
 
 // pool keeps freed buffers by size class. Buffers are not zeroed: every kernel
@@ -30,6 +31,9 @@ type pool struct {
 	inUse int64
 	peak  int64
 	limit int64
+
+	poison bool
+	report func(*ir.Error) // told of memory that was overwritten
 }
 
 // classOf rounds sizes up to four classes per power of two, so that at most a
@@ -54,6 +58,9 @@ func (p *pool) get(n int64) (*buffer, error) {
 			p.free[class] = append(list[:i], list[i+1:]...)
 			p.idle -= size
 			p.account(size)
+			if b.whole != nil {
+				p.inspectIdle(b)
+			}
 			b.data = b.data[:n]
 			b.refs = 1
 			return b, nil
@@ -62,9 +69,18 @@ func (p *pool) get(n int64) (*buffer, error) {
 	if p.limit > 0 && p.inUse+size > p.limit {
 		return nil, ir.Errorf(ir.ErrMemory, "%d bytes asked for, %d in use, the limit is %d", n, p.inUse, p.limit)
 	}
-	raw := allocate(size + alignment)
+	extra := int64(alignment)
+	if p.poison {
+		extra += 2 * guardBytes
+	}
+	raw := allocate(size + extra)
 	if raw == nil {
 		return nil, ir.Errorf(ir.ErrMemory, "%d bytes asked for: the system has not so much", n)
+	}
+	if p.poison {
+		p.account(size)
+		whole, data := fenced(raw, size, class)
+		return &buffer{data: data[:n], class: class, refs: 1, whole: whole}, nil
 	}
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & (alignment - 1))
 	p.account(size)
@@ -99,6 +115,10 @@ func (p *pool) put(b *buffer) {
 	}
 	size := int64(cap(b.data))
 	p.inUse -= size
+	if b.whole != nil {
+		p.inspect(b)
+		fillPoison(b.whole, b.class)
+	}
 	if p.idle+size > maxIdle {
 		return // to the garbage collector
 	}
@@ -108,6 +128,13 @@ func (p *pool) put(b *buffer) {
 
 // trim gives up every idle buffer.
 func (p *pool) trim() {
+	for _, list := range p.free {
+		for _, b := range list {
+			if b.whole != nil {
+				p.inspectIdle(b)
+			}
+		}
+	}
 	p.free = [64][]*buffer{}
 	p.idle = 0
 }

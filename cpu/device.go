@@ -25,6 +25,7 @@ type Device struct {
 	busy     time.Duration // on nodes and launches, while windows are open
 	windows  int
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
+	damage   *ir.Error   // the first poisoned memory that was overwritten, not yet returned
 
 	closeOnce sync.Once
 	closing   sync.Mutex // guards the pool once the goroutine is gone
@@ -55,7 +56,13 @@ func New(opt Options) (*Device, error) {
 	}
 	d := &Device{opt: opt, q: newQueue(opt.QueueOps), workers: newWorkers(opt.Threads),
 		store: map[ir.ID]*entry{}, kernels: kernels{byKey: map[string]*compiled{}}}
-	d.pool.limit = opt.Memory
+	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
+	d.pool.report = func(err *ir.Error) {
+		if d.damage == nil {
+			err.Device = opt.ID
+			d.damage = err
+		}
+	}
 	d.routines = maps.Clone(builtinRoutines)
 	maps.Copy(d.routines, opt.Routines)
 	for name := range d.routines {
@@ -165,9 +172,11 @@ func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []erro
 func (d *Device) Sync(ctx context.Context) error {
 	var first *ir.Error
 	if err := d.inOrder(ctx, func() {
-		if len(d.errs) > 0 {
-			first = d.errs[0]
-			d.errs = nil
+		switch {
+		case d.damage != nil: // whatever else failed, this is worse
+			first, d.damage = d.damage, nil
+		case len(d.errs) > 0:
+			first, d.errs = d.errs[0], nil
 		}
 	}); err != nil {
 		return err
@@ -207,8 +216,10 @@ func (d *Device) inOrder(ctx context.Context, f func()) error {
 	return d.do(ctx, f)
 }
 
-// Close finishes queued work and returns the memory.
+// Close finishes queued work and returns the memory. An error means that poisoned
+// memory was overwritten, which no Sync has told.
 func (d *Device) Close() error {
+	var damage *ir.Error
 	d.closeOnce.Do(func() {
 		d.q.close()
 		d.workers.close()
@@ -219,7 +230,11 @@ func (d *Device) Close() error {
 		}
 		d.store, d.kernels.byKey = nil, map[string]*compiled{}
 		d.pool.trim()
+		damage, d.damage = d.damage, nil
 	})
+	if damage != nil {
+		return damage
+	}
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (r *launched) run() {
 	}
 	if err := r.operands(); err != nil {
 		switch {
-		case len(r.l.Nodes) > 0:
+		case len(r.l.Nodes.List()) > 0:
 			r.oneByOne()
 		case err.unknown:
 			r.fail(err.Error)
@@ -88,7 +88,7 @@ func (r *launched) run() {
 	}
 	parts, err := r.bind()
 	switch {
-	case err != nil && len(r.l.Nodes) > 1: // some results may have room
+	case err != nil && len(r.l.Nodes.List()) > 1: // some results may have room
 		r.oneByOne()
 		return
 	case err != nil:
@@ -101,7 +101,7 @@ func (r *launched) run() {
 		r.settle()
 		return
 	}
-	if len(r.l.Nodes) > 0 {
+	if len(r.l.Nodes.List()) > 0 {
 		r.oneByOne()
 		return
 	}
@@ -167,14 +167,12 @@ func (r *launched) operands() *operandError {
 			}
 		}
 	}
-	for i := range r.l.Nodes {
-		for _, t := range r.l.Nodes[i].In {
-			switch e := d.store[t.ID]; {
-			case e != nil && e.err != nil:
-				return &operandError{e.err, false}
-			case e == nil && !definedBefore(r.l.Nodes[:i], t.ID):
-				return &operandError{unknown(t.ID), true}
-			}
+	for _, id := range r.l.Also {
+		switch e := d.store[id]; {
+		case e != nil && e.err != nil:
+			return &operandError{e.err, false}
+		case e == nil:
+			return &operandError{unknown(id), true}
 		}
 	}
 	return nil
@@ -325,8 +323,8 @@ func (r *launched) giveCopies() {
 func (r *launched) fail(err error) {
 	r.discard()
 	e := ir.AsError(err)
-	if n := len(r.l.Nodes); n > 0 {
-		e = describe(e, &r.l.Nodes[n-1])
+	if n := len(r.l.Nodes.List()); n > 0 {
+		e = describe(e, &r.l.Nodes.List()[n-1])
 	}
 	r.d.fail(r.tensors(), e)
 }
@@ -339,8 +337,8 @@ func (r *launched) oneByOne() {
 	d := r.d
 	d.counters.reruns.Add(1)
 	var made []ir.ID
-	for i := range r.l.Nodes {
-		n := &r.l.Nodes[i]
+	for i := range r.l.Nodes.List() {
+		n := &r.l.Nodes.List()[i]
 		for _, t := range n.Out {
 			if r.result(t.ID) == nil && d.store[t.ID] == nil {
 				made = append(made, t.ID)
@@ -353,7 +351,7 @@ func (r *launched) oneByOne() {
 	}
 	for i := range r.results {
 		t := r.results[i].t
-		if !slices.ContainsFunc(r.l.Nodes, func(n ir.Node) bool { return definedBefore([]ir.Node{n}, t.ID) }) {
+		if !slices.ContainsFunc(r.l.Nodes.List(), func(n ir.Node) bool { return definedBefore([]ir.Node{n}, t.ID) }) {
 			d.fail([]ir.Tensor{t}, ir.Errorf(ir.ErrInternal, "no node of the launch gives its result %d", t.ID))
 		}
 	}

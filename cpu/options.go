@@ -26,6 +26,10 @@ type Options struct {
 	QueueOps  int                // operations that may wait before Submit blocks; 4096 by default
 	Memory    int64              // bytes that tensors may take; unlimited by default
 	Routines  map[string]Routine // of opaque rows, beside the built-in ones; see AddRoutine
+	// Poison is for tests of kernels and routines: memory that nobody may read is
+	// filled with signalling values, and what is written around a buffer, or to one
+	// that was freed, becomes an error of the next Sync, or of Close.
+	Poison bool
 }
 
 func (o Options) withDefaults() (Options, error) {

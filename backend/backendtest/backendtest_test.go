@@ -17,12 +17,18 @@ func TestCPU(t *testing.T) {
 		generator cpu.Generator
 		threads   int
 		options   []backendtest.Option // all rows take seconds
+		poison    bool
 	}{
-		{cpu.Interpret, 1, nil}, {cpu.Interpret, 4, large}, {cpu.Auto, 1, contract}, {cpu.Auto, 4, large},
-		{cpu.AVX2, 1, nil}, {cpu.AVX2, 4, contract}, {cpu.AVX512, 1, nil}, {cpu.AVX512, 4, contract},
+		{cpu.Interpret, 1, nil, false}, {cpu.Interpret, 4, large, false}, {cpu.Auto, 1, contract, false}, {cpu.Auto, 4, large, false},
+		{cpu.AVX2, 1, nil, false}, {cpu.AVX2, 4, contract, false}, {cpu.AVX512, 1, nil, false}, {cpu.AVX512, 4, contract, false},
+		{cpu.Auto, 2, nil, true},
 	} {
-		t.Run(fmt.Sprintf("%s/%d", run.generator, run.threads), func(t *testing.T) {
-			opt := cpu.Options{Generator: run.generator, Threads: run.threads}
+		name := fmt.Sprintf("%s/%d", run.generator, run.threads)
+		if run.poison {
+			name += "/poison"
+		}
+		t.Run(name, func(t *testing.T) {
+			opt := cpu.Options{Generator: run.generator, Threads: run.threads, Poison: run.poison}
 			if d, err := cpu.New(opt); err != nil {
 				t.Skip(err)
 			} else if err := d.Close(); err != nil {
