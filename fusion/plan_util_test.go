@@ -246,6 +246,10 @@ func execute(p *fusion.Plan, d *cpu.Device, inputs [][]byte, first ir.ID) (map[i
 		}
 	}
 	for i, t := range s.Inputs {
+		if s.Bases != nil && s.Bases[i] != t.ID {
+			base[t.ID] = base[s.Bases[i]]
+			continue
+		}
 		base[t.ID] = fresh(t.Type)
 		if err := d.Upload(base[t.ID], inputs[i]); err != nil {
 			return nil, nil, err
@@ -326,7 +330,7 @@ func execute(p *fusion.Plan, d *cpu.Device, inputs [][]byte, first ir.ID) (map[i
 			}
 			d.Free(consumes...)
 		case fusion.KernelBlock:
-			l := backend.Launch{Nodes: append(views, nodes...), Consumes: consumes}
+			l := backend.Launch{Nodes: backend.NodesOf(append(views, nodes...)...), Consumes: consumes}
 			for _, x := range b.Pieces {
 				p := backend.Piece{Kernel: x.Kernel.Code, Extents: x.Piece.Extents, Start: x.Piece.Start, Full: x.Piece.Full, Params: x.Piece.Bind(x.Kernel.Params)}
 				for j, a := range x.Piece.Args {
