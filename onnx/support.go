@@ -85,3 +85,17 @@ func (m *Model) eachNode(f func(*Node, map[string]int64)) {
 		nodes(fn.Nodes, opsets)
 	}
 }
+
+// Release gives up the tensors of a value that a run returned. An output that is
+// an input of the run as it was shares the input's tensor.
+func (v *Value) Release() {
+	if v == nil {
+		return
+	}
+	if v.fixed == nil && v.tensor != nil {
+		v.tensor.Release()
+	}
+	for _, e := range v.seq {
+		e.Release()
+	}
+}

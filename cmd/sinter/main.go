@@ -1,7 +1,9 @@
 // Command sinter trains a small network on handwritten digits, classifies digits
-// with it, and lists the devices of the machine:
+// with it, runs, inspects, verifies and measures ONNX models, and lists the
+// devices of the machine:
 //
 //	go run github.com/sinter-go/sinter/cmd/sinter train
+//	go run github.com/sinter-go/sinter/cmd/sinter run model.onnx --input x=x.npy
 //
 // Results go to standard output, progress and errors to standard error. It exits
 // with 0 if all went well, 1 if something failed, 2 if it was called wrongly, and

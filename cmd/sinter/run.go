@@ -21,6 +21,10 @@ const (
 type commands struct {
 	Train   trainCmd   `cmd:"" help:"Train a network on the embedded handwritten digits."`
 	Predict predictCmd `cmd:"" help:"Classify digits of a CSV file with a trained network."`
+	Run     runCmd     `cmd:"" help:"Run an ONNX model on files, numbers or random input."`
+	Inspect inspectCmd `cmd:"" help:"Show what an ONNX model is made of, and whether it runs."`
+	Verify  verifyCmd  `cmd:"" help:"Run test cases in the layout of ONNX and compare the outputs."`
+	Bench   benchCmd   `cmd:"" help:"Measure an ONNX model: latency, throughput, memory."`
 	Devices devicesCmd `cmd:"" help:"List devices, their dtypes and limits."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
