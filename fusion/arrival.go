@@ -57,14 +57,15 @@ func (s *Stream) Arriving(t ir.Type, bring func(to ir.ID) error) *Value {
 	go func() {
 		err := bring(id)
 		st := &stored{}
+		if err == nil {
+			st, _, err = s.c.take(id)
+		}
 		if err != nil {
-			st.err = ir.AsError(err)
-		} else if st, err = s.c.take(id); err != nil {
 			st = &stored{err: ir.AsError(err)}
 		}
+		first := a.end(st) // without the lock, which someone who waits for this may hold
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		first := a.end(st)
 		s.flush(CutFlush) // what was held back takes its references first
 		switch {
 		case first:

@@ -197,19 +197,22 @@ func (c *Client) Free(ids ...ir.ID) {
 	}
 }
 
-// take gives the value of an id away: its place, with the reference.
-func (c *Client) take(id ir.ID) (*stored, error) {
+// take gives the value of an id away: its place, with the reference, and its type.
+func (c *Client) take(id ir.ID) (*stored, ir.Type, error) {
 	c.facade.mu.Lock()
 	o := c.facade.ids[id]
 	delete(c.facade.ids, id)
 	c.facade.mu.Unlock()
-	if o == nil {
-		return nil, c.unknown(id)
+	switch {
+	case o == nil:
+		return nil, ir.Type{}, c.unknown(id)
+	case o.owners > 1:
+		return nil, ir.Type{}, ir.Errorf(ir.ErrInternal, "tensor %d has other names", id)
 	}
 	if err := o.v.Store(); err != nil {
-		return nil, err
+		return nil, ir.Type{}, err
 	}
-	return o.v.st.Load(), nil
+	return o.v.st.Load(), o.v.typ, nil
 }
 
 // Read waits for tensors and returns their contents.
@@ -291,16 +294,14 @@ func (c *Client) seen(err *ir.Error) {
 
 // Share names a value in the facade, as another owner of the same contents, for
 // the methods of [backend.Backend] and its capabilities. What makes the value is
-// run. The caller frees the id.
-func (c *Client) Share(v *Value) (ir.ID, error) {
-	if err := v.Store(); err != nil {
+// run; a value on its way is waited for. The caller frees the id. The error is
+// that of a value that never reached the device.
+func (c *Client) Share(ctx context.Context, v *Value) (ir.ID, error) {
+	st, err := v.settled(ctx)
+	if err != nil {
 		return 0, err
 	}
-	st := v.st.Load()
-	if st.wait != nil {
-		return 0, ir.Errorf(ir.ErrInternal, "a tensor on its way was shared")
-	}
-	if st.base != nil && !st.base.acquire() {
+	if !st.base.acquire() {
 		return 0, released()
 	}
 	w := &Value{typ: v.typ, stream: v.stream}
@@ -310,20 +311,17 @@ func (c *Client) Share(v *Value) (ir.ID, error) {
 	return id, nil
 }
 
-// Take returns the value of an id of the facade, which is free again.
-func (c *Client) Take(id ir.ID) (*Value, error) {
-	c.facade.mu.Lock()
-	defer c.facade.mu.Unlock()
-	o := c.facade.ids[id]
-	if o == nil {
-		return nil, c.unknown(id)
+// Take returns the value of an id of the facade as one of the stream. The id, which
+// no other names the value beside, is free again.
+func (s *Stream) Take(id ir.ID) (*Value, error) {
+	st, typ, err := s.c.take(id)
+	if err != nil {
+		return nil, err
 	}
-	if o.owners > 1 {
-		return nil, ir.Errorf(ir.ErrInternal, "tensor %d has other names", id)
-	}
-	delete(c.facade.ids, id)
-	return o.v, nil
+	v := &Value{typ: typ, stream: s}
+	v.st.Store(st)
+	return v, nil
 }
 
-// FreshID names a tensor that [Client.Take] is going to take.
+// FreshID names a tensor that [Stream.Take] is going to take.
 func (c *Client) FreshID() ir.ID { return c.newFacadeID() }

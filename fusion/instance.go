@@ -104,6 +104,7 @@ func (in *instance) absorb(o *instance) {
 				if l.st.base != nil {
 					l.st.base.release()
 				}
+				break // there may be more, of values recorded before a merger
 			}
 		}
 		if leaves[i] < 0 {

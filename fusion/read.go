@@ -109,7 +109,7 @@ func (c *Client) gather(values []*Value) {
 		s.mu.Lock()
 		var open []*instance
 		for _, v := range values {
-			if v.stream != s || v.st.Load() != nil || v.inst.sealed || v.released {
+			if v.stream != s || v.st.Load() != nil || v.inst.sealed || v.released.Load() {
 				continue
 			}
 			v.inst.demand(v.pos)

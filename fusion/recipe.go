@@ -19,7 +19,7 @@ const (
 // The plan learns: next time the result is stored at once.
 func (s *Stream) materialize(v *Value) error {
 	in := v.inst
-	if v.released || in == nil || in.recs == nil {
+	if v.released.Load() || in == nil || in.recs == nil {
 		return released()
 	}
 	in.reads++

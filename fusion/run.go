@@ -28,15 +28,15 @@ func (s *Stream) run(in *instance, cut Cut) {
 	}
 	s.cuts[cut]++
 	s.watch()
-	if err := s.ctx.Err(); err != nil {
-		s.fail(in, &ir.Error{Kind: ir.ErrCancelled, Msg: "the stream's context ended before the work was submitted", Cause: err})
-		return
-	}
 	if failed := in.failures(); failed != nil {
 		if in = s.prune(in, failed); len(in.recs) == 0 {
 			in.drop()
 			return
 		}
+	}
+	if err := s.ctx.Err(); err != nil {
+		s.fail(in, &ir.Error{Kind: ir.ErrCancelled, Msg: "the stream's context ended before the work was submitted", Cause: err})
+		return
 	}
 	if s.c.compiler == nil {
 		s.runNodes(in, s.kept(in, nil))
@@ -46,7 +46,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 	e := s.entry(in)
 	keep := s.kept(in, e)
 	for i, v := range in.outs {
-		if !keep[i] && !v.released {
+		if !keep[i] && !v.released.Load() {
 			in.virtual++
 		}
 	}
@@ -84,15 +84,15 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 		}
 	}
 	for i, v := range in.outs {
-		keep[i] = !v.released && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
+		keep[i] = !v.released.Load() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
 	}
 	for _, pos := range in.asked {
-		keep[pos] = !in.outs[pos].released
+		keep[pos] = !in.outs[pos].released.Load()
 	}
 	if e != nil && e.demands > 0 {
 		s.c.cache.mu.Lock()
 		for i := range keep {
-			keep[i] = keep[i] || e.demand[i] && !in.outs[i].released
+			keep[i] = keep[i] || e.demand[i] && !in.outs[i].released.Load()
 		}
 		s.c.cache.mu.Unlock()
 	}
@@ -121,7 +121,7 @@ func (in *instance) keepUnrecipable(keep []bool) {
 		for j := 0; j < r.op.Row.NumResults(); j++ {
 			pos := r.out + int32(j)
 			bad[pos] = true
-			keep[pos] = keep[pos] || in.outs[pos] != nil && !in.outs[pos].released
+			keep[pos] = keep[pos] || in.outs[pos] != nil && !in.outs[pos].released.Load()
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (s *Stream) publish(in *instance, places []*stored) {
 			in.known[int32(i)] = st
 		}
 		v.settle(st)
-		if !v.released && st.base != nil {
+		if !v.released.Load() && st.base != nil {
 			s.fresh = append(s.fresh, st.base)
 		}
 	}

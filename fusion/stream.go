@@ -16,6 +16,10 @@ import (
 // Locks are taken in the order stream, client, cache; no stream waits for
 // another while its own lock is held.
 type Stream struct {
+	// Owner is whatever the maker of the stream likes to find by it. Set it before
+	// the first use.
+	Owner any
+
 	c   *Client
 	ctx context.Context
 	off bool
@@ -82,7 +86,7 @@ func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, ty
 	// An operand may have been flushed, and become virtual, since it was reached.
 	for _, v := range in {
 		if v.stream == s {
-			if v.released {
+			if v.released.Load() {
 				return released()
 			}
 			if v.st.Load() == nil && v.inst.sealed {
@@ -144,7 +148,7 @@ func (s *Stream) reach(v *Value) error {
 // demand makes a value of the stream stored, with the lock held.
 func (s *Stream) demand(v *Value, cut Cut) error {
 	switch {
-	case v.released:
+	case v.released.Load():
 		return released()
 	case v.st.Load() != nil:
 		return nil

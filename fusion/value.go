@@ -101,7 +101,7 @@ type Value struct {
 	pos      int32     // its number among the results of inst
 	leaf     int32     // 1 + its number among the leaves of leafOf
 	leafOf   *instance
-	released bool
+	released atomic.Bool // set under the lock, read without
 }
 
 // Type returns the type.
@@ -130,10 +130,10 @@ func (v *Value) Release() {
 
 // release is Release with the lock held.
 func (v *Value) release() {
-	if v.released {
+	if v.released.Load() {
 		return
 	}
-	v.released = true
+	v.released.Store(true)
 	if st := v.st.Load(); st != nil {
 		if st.base != nil {
 			st.base.release()
@@ -153,14 +153,10 @@ func (s *Stream) errValue(t ir.Type, err *ir.Error) *Value {
 // settle gives a value its place; a value released meanwhile gives it back.
 func (v *Value) settle(st *stored) {
 	v.st.Store(st)
-	if v.released && st.base != nil {
+	if v.released.Load() && st.base != nil {
 		st.base.release()
 	}
 }
 
 // Released reports whether the value was released.
-func (v *Value) Released() bool {
-	v.stream.mu.Lock()
-	defer v.stream.mu.Unlock()
-	return v.released
-}
+func (v *Value) Released() bool { return v.released.Load() }
