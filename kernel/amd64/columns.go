@@ -129,7 +129,11 @@ func (c *columnPass) room() {
 func (c *columnPass) emit() {
 	a := c.a
 	c.room()
-	prog := c.program(c.list, c.copies, -1)
+	prog, turned := c.program(c.list, c.copies, -1), c.turned()
+	c.turning = map[int]bool{}
+	for _, arg := range turned {
+		c.turning[arg] = true
+	}
 	c.unpin()
 	if c.masked {
 		c.stripeMask()
@@ -162,10 +166,24 @@ func (c *columnPass) emit() {
 	a.Alu(asm.CMP, rLoop, rTmp)
 	a.Cmov(asm.Greater, rLoop, rTmp)
 	a.MemAlu(asm.SUB, c.word(wLeft), rLoop)
+	tiles := a.NewLabel()
+	if len(turned) > 0 {
+		a.Store(c.word(wChunkLeft), rLoop)
+		a.Bind(tiles)
+		a.Load(rLoop, c.word(wChunkLeft))
+		a.MovImm(rTmp, turnSteps)
+		a.Alu(asm.CMP, rLoop, rTmp)
+		a.Cmov(asm.Greater, rLoop, rTmp)
+		a.MemAlu(asm.SUB, c.word(wChunkLeft), rLoop)
+		c.fillTurns(turned)
+	}
 	a.Align(16)
 	inner := a.Here()
 	c.run(prog)
 	c.stepScans()
+	if len(turned) > 0 {
+		a.MemAluImm(asm.ADD, c.word(wTurn), int32(c.copies*c.n))
+	}
 	if c.masked {
 		a.MemAluImm(asm.ADD, c.word(wElement), int32(64*c.copies))
 		c.nextStripe()
@@ -173,6 +191,11 @@ func (c *columnPass) emit() {
 	indexed := c.advance(prog)
 	a.Dec(rLoop)
 	a.Jcc(asm.NotEq, inner)
+	if len(turned) > 0 {
+		a.MemAluImm(asm.CMP, c.word(wChunkLeft), 0)
+		a.Jcc(asm.Greater, tiles)
+	}
+	c.turning = nil
 
 	c.endChunk()
 	a.MemAluImm(asm.ADD, c.word(wChunks), 1)

@@ -48,6 +48,8 @@ type gen struct {
 	need         []bool // instructions that contribute to a store or a fault
 	passes       []pass
 	splats       map[splat]asm.Mem
+	turns        map[int]asm.Mem // buffers of turned arguments
+	turning      map[int]bool    // those of the current pass
 	scanning     map[val]*scanState
 	launchExtent map[kernel.Ref]bool // extents of the launch, not of the whole
 	attempt      int                 // the first that ran out of registers is followed by others
@@ -94,6 +96,7 @@ func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, e
 	}()
 	lowered, own := lower(k)
 	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, launchExtent: own, wide: level == AVX512, stream: stream, attempt: attempt, p: &program{k: k, level: level}}
+	g.turns = map[int]asm.Mem{}
 	g.scanning, g.splats = map[val]*scanState{}, map[splat]asm.Mem{}
 	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	g.check()

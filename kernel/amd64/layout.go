@@ -14,6 +14,10 @@ const (
 	wStripe                // bytes from the first to the current partial, lanes along a kept axis
 	wStripeMask            // bytes of all partials, less one
 	wElement               // bytes from the first to the current element of a chunk, likewise
+	wTurn                  // steps since turned arguments were copied, times the lanes of all copies
+	wTurnSteps             // how many steps were copied
+	wTurnEnd               // where the lanes of the first step end
+	wChunkLeft             // steps left in the chunk
 	wMainEnd               // end of the unmasked part along the vector axis
 	wLimit                 // elements that the current striped pass covers
 	wChunkFrom             // the current chunk: start,

@@ -132,6 +132,10 @@ func (g *gen) first(copy int) int32 { return int32(copy * g.n) }
 // load emits the load of an argument into r.
 func (g *gen) load(arg, copy int, r asm.Vec) {
 	t := g.k.Args[arg].Type
+	if g.turning[arg] {
+		g.loadVector(t, g.turnedVector(arg, copy), r, false)
+		return
+	}
 	switch g.along(arg, g.p.vAxis) {
 	case kernel.Broadcast:
 		g.loadScalar(t, asm.Ptr(g.pointer(arg), 0), r)
@@ -199,23 +203,7 @@ func (g *gen) laneCopy(arg, copy int, in bool) {
 }
 
 // copyElement copies one element through DX.
-func (g *gen) copyElement(size int32, to, from asm.Mem) {
-	a := g.a
-	switch size {
-	case 1:
-		a.LoadByte(rTmp2, from)
-		a.StoreByte(to, rTmp2)
-	case 2:
-		a.LoadWord(rTmp2, from)
-		a.StoreWord(to, rTmp2)
-	case 4:
-		a.Load32(rTmp2, from)
-		a.Store32(to, rTmp2)
-	default:
-		a.Load(rTmp2, from)
-		a.Store(to, rTmp2)
-	}
-}
+func (g *gen) copyElement(size int32, to, from asm.Mem) { g.moveElement(rTmp2, size, to, from) }
 
 // loadVector loads lanes of storage type t.
 func (g *gen) loadVector(t ir.DType, m asm.Mem, r asm.Vec, masked bool) {
