@@ -98,8 +98,8 @@ func runAll(parts []part) {
 // run executes parts that do not depend on each other: what is long enough in
 // slices, small neighbours together.
 func (w *workers) run(parts []part) {
-	if len(parts) == 1 && w.n == 0 {
-		if _, work := splitAxis(parts[0].l, parts[0].k); work < pieceWork {
+	if len(parts) == 1 {
+		if axis, work := splitAxis(parts[0].l, parts[0].k); axis < 0 || work < serialWork {
 			runAll(parts)
 			return
 		}
