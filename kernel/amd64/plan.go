@@ -112,7 +112,9 @@ func (g *gen) setUnroll() {
 	case size > 40:
 		u = 2
 	}
-	if !g.byRows { // rows choose for every pass
+	if !g.byRows && reduces == 1 && size <= 12 {
+		u = 8
+	} else if !g.byRows { // rows choose for every pass
 		for u > 1 && u*reduces > g.accumulators() {
 			u /= 2
 		}
