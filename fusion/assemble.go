@@ -68,6 +68,7 @@ func (s *search) plan(order []*group, steps []step, baseline Cost) (*Plan, error
 	}
 	p.Peak, _ = g.peak(steps)
 	p.Fused.Peak = p.Peak
+	p.Lowerings = s.laidOut
 	s.settleRefusals(p)
 	return p, nil
 }

@@ -2,10 +2,18 @@
 // explains the plan.
 //
 // A [Segment] is what a stream submits at once. A [Plan] covers it with blocks in
-// a legal order; each block is one kernel, view, join or routine. Today's planner
-// makes blocks of one node ([Unfused]): the baseline that no later planner may
-// exceed in modelled bytes, launches or peak memory. Plans carry what an
-// explanation needs, so that text, tests and tools read one structure.
+// a legal order: kernels of one or more pieces, views that cost nothing, nodes left
+// to routines of the device, and groups that a third party's [Fuser] runs.
+//
+// The planner sees the segment as a graph of computations: views that strides
+// express are no work, and come back as index maps inside kernels or as aliases of
+// what is stored. Groups grow from producer to consumer, then those over one
+// iteration space that read the same merge, then kernels of equal height share a
+// launch. What package lower takes is legal; what costs more, or raises the peak, is
+// refused; the tree of merges is kept, so that one can be taken back alone. The
+// baseline, one block per node in recorded order, is exceeded in modelled bytes,
+// launches and peak memory by no plan. Plans carry what an explanation needs, so
+// that text, page, tests and tools read one structure.
 //
 // Invariants between packages: blocks are lowered by package lower, which also
 // serves devices that run nodes one by one; a plan never changes what a node

@@ -76,8 +76,14 @@ func (g *graph) inputs() error {
 		if err := g.define(t, byInput); err != nil {
 			return err
 		}
-		if i < len(g.Layouts) && g.Layouts[i].Strides != nil {
-			g.layout[t.ID], g.whole[t.ID] = g.Layouts[i], false
+		if i < len(g.Layouts) {
+			// A scalar has no strides: it may be an element of any base.
+			if l := g.Layouts[i]; len(l.Strides) > 0 || len(t.Shape) == 0 {
+				if len(l.Strides) != len(t.Shape) {
+					return ir.Errorf(ir.ErrArgument, "input %d is %v, its layout has %d strides", i, t.Type, len(l.Strides))
+				}
+				g.layout[t.ID], g.whole[t.ID] = l, false
+			}
 		}
 		if i < len(g.Bases) && g.Bases[i] != 0 && g.Bases[i] != t.ID {
 			b := g.Bases[i]

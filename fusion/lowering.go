@@ -41,7 +41,7 @@ func (s *search) layOut(gr *group) (*lowered, error) {
 	for i, n := range l.nodes {
 		nodes[i] = s.g.Nodes[n]
 	}
-	s.p.lowerings++
+	s.laidOut++
 	var err error
 	l.block, err = lower.New(nodes, s.layouts, func(id ir.ID) bool { return slices.Contains(l.stored, id) })
 	if err != nil {

@@ -26,6 +26,10 @@ type Plan struct {
 	Fused    Cost  // of this plan
 	Refusals []Refusal
 
+	// Lowerings is how many groups were laid out to find the plan: the work of the
+	// search, in a number that does not depend on the machine.
+	Lowerings int
+
 	structure *structure // for Rebind
 }
 
@@ -71,18 +75,13 @@ type BoundPiece struct {
 	Over   []ir.ID // per argument: whose base a result may overwrite, 0 for none
 }
 
-// Planner plans segments for one target. It may be used by one goroutine at a time.
+// Planner plans segments for one target. It keeps nothing between calls, and may be
+// used by many goroutines if its target and fusers may.
 type Planner struct {
 	Target  Target
 	Fusers  []Fuser // beside the built-in ones, asked first
 	Options PlanOptions
-
-	lowerings int
 }
-
-// Lowerings returns how many groups the last call of Plan or Rebind laid out: the
-// work of a search that does not depend on the machine.
-func (p *Planner) Lowerings() int { return p.lowerings }
 
 // PlanOptions limit the search. The zero value means the defaults.
 type PlanOptions struct {

@@ -53,7 +53,6 @@ func copyGroups(units []unit, order []*group) ([]unit, []*group) {
 // out and compiled for the new sizes. An error, of kind [ir.ErrUnsupported], says
 // which guard failed: what of the old plan does not hold for the new sizes.
 func (p *Planner) Rebind(old *Plan, seg *Segment) (*Plan, error) {
-	p.lowerings = 0
 	g, err := newGraph(seg)
 	if err != nil {
 		return nil, err

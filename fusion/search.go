@@ -22,6 +22,7 @@ type search struct {
 	tried    map[[2]int]bool // pairs of serials that were refused
 	serial   int
 	attempts int // lowerings left
+	laidOut  int
 	mark     []int
 	stamp    int
 }
@@ -44,7 +45,6 @@ func (p *Planner) Plan(s *Segment) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.lowerings = 0
 	baseline := g.unfusedCost()
 	if !p.Options.Unfused {
 		plan, err := p.fused(g, baseline)
@@ -53,7 +53,7 @@ func (p *Planner) Plan(s *Segment) (*Plan, error) {
 		}
 		if plan.Fused.within(baseline) {
 			return plan, nil
-		}
+		} // else two rules worked against each other
 	}
 	return p.unfused(g, baseline)
 }

@@ -310,11 +310,11 @@ func TestSearchTime(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, text := range map[string]string{"chain": chain(n), "adam": adam(n / 11)} {
 			s := segmentOf(parse(t, text))
-			planner := &fusion.Planner{Target: paperTarget{}}
-			if _, err := planner.Plan(s); err != nil {
+			plan, err := (&fusion.Planner{Target: paperTarget{}}).Plan(s)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got := planner.Lowerings(); got > 8*len(s.Nodes) {
+			if got := plan.Lowerings; got > 8*len(s.Nodes) {
 				t.Errorf("%s of %d nodes: %d lowerings", name, len(s.Nodes), got)
 			}
 		}
