@@ -102,7 +102,7 @@ func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
 	if r.Decompose != nil {
 		return decompose(r, s, scope, attrs, in)
 	}
-	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: callsite.Find()}
+	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: scope.line()}
 	var borrowed []ir.ID
 	for i, t := range in {
 		id := t.h.id

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -27,6 +28,7 @@ type Scope struct {
 	depth  int
 	noGrad bool
 	stream *Stream // nil: that of the operands
+	site   ir.Site // zero: each operation's own
 
 	mu    sync.Mutex
 	owned map[*handle]struct{}
@@ -42,6 +44,14 @@ func NoGrad() ScopeOption { return func(s *Scope) { s.noGrad = true } }
 // OnStream makes operations of the scope go to a stream of its own.
 func OnStream(st *Stream) ScopeOption { return func(s *Scope) { s.stream = st } }
 
+// Here makes operations of the scope carry the line that calls Here, not one that
+// is found for each of them: for code that records what others wrote, such as a
+// model, of which the caller has one line, and finding it costs time.
+func Here() ScopeOption {
+	site := callsite.Find()
+	return func(s *Scope) { s.site = site }
+}
+
 // NewScope begins a top-level scope. The name is for messages.
 func NewScope(name string, opts ...ScopeOption) *Scope {
 	s := &Scope{name: name, owned: map[*handle]struct{}{}}
@@ -53,7 +63,7 @@ func NewScope(name string, opts ...ScopeOption) *Scope {
 
 // Sub begins a scope inside s; it inherits the settings of s.
 func (s *Scope) Sub(name string, opts ...ScopeOption) *Scope {
-	c := &Scope{name: name, parent: s, depth: s.depth + 1, noGrad: s.noGrad, stream: s.stream, owned: map[*handle]struct{}{}}
+	c := &Scope{name: name, parent: s, depth: s.depth + 1, noGrad: s.noGrad, stream: s.stream, site: s.site, owned: map[*handle]struct{}{}}
 	for _, o := range opts {
 		o(c)
 	}
@@ -126,6 +136,14 @@ func (s *Scope) own(ts []*Tensor) error {
 		s.owned[t.h] = struct{}{}
 	}
 	return nil
+}
+
+// line returns the line of an operation of the scope.
+func (s *Scope) line() ir.Site {
+	if s == nil || s.site == (ir.Site{}) {
+		return callsite.Find()
+	}
+	return s.site
 }
 
 // Live returns the number of tensors that the scope owns and would release.

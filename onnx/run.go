@@ -122,9 +122,9 @@ func (p *Program) runValues(ctx context.Context, inputs map[string]*Value) (map[
 	scope := outer
 	switch {
 	case outer == nil:
-		scope = sinter.NewScope("onnx") // if it is tracked, the collector ends it
+		scope = sinter.NewScope("onnx", sinter.Here()) // if it is tracked, the collector ends it
 	case !tracked:
-		scope = outer.Sub("onnx")
+		scope = outer.Sub("onnx", sinter.Here())
 	}
 	if !tracked {
 		defer scope.End()

@@ -14,7 +14,7 @@ const module = "github.com/sinter-go/sinter"
 
 // library are the packages whose frames are skipped. Commands, examples and
 // external tests are users.
-var library = []string{"", "/nn", "/nn/fn", "/nn/loss", "/optim", "/autodiff", "/autodiff/gradcheck", "/data", "/train", "/safetensors", "/ir", "/fusion", "/internal/callsite"}
+var library = []string{"", "/nn", "/nn/fn", "/nn/loss", "/optim", "/autodiff", "/autodiff/gradcheck", "/data", "/train", "/safetensors", "/onnx", "/ir", "/fusion", "/internal/callsite"}
 
 // known caches the verdict per program counter: true for library frames.
 var known sync.Map // uintptr -> bool
