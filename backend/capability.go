@@ -48,8 +48,9 @@ type Compiled interface {
 // without pieces only frees what it consumes.
 type Launch struct {
 	Pieces   []Piece
-	Nodes    []ir.Node // what the launch computes, in a legal order, intermediates included
-	Consumes []ir.ID   // freed once the launch has run: this was their last use
+	Nodes    Nodes   // what the launch computes, in a legal order, intermediates included
+	Also     []ir.ID // operands of Nodes that no piece reads, though results depend on them
+	Consumes []ir.ID // freed once the launch has run: this was their last use
 }
 
 // Piece is one compiled kernel over its iteration space. See [kernel.Launch].

@@ -18,7 +18,8 @@ type bound struct {
 type boundStep struct {
 	block  *Block
 	pieces []pieceStep
-	args   int // of all pieces
+	args   int     // of all pieces
+	also   []ir.ID // operands that no piece reads
 }
 
 type pieceStep struct {
@@ -59,7 +60,32 @@ func bind(p *Plan, dims []int64) *bound {
 			st.args += len(ps.args)
 			st.pieces = append(st.pieces, ps)
 		}
+		st.also = unreadOperands(p, block)
 		b.steps[i] = st
 	}
 	return b
+}
+
+// unreadOperands returns the operands of a block's nodes that none of its pieces reads.
+func unreadOperands(p *Plan, b *Block) []ir.ID {
+	known := map[ir.ID]bool{} // read, or made inside
+	for i := range b.Pieces {
+		for _, a := range b.Pieces[i].Piece.Args {
+			known[a.Tensor] = true
+		}
+	}
+	var out []ir.ID
+	for _, i := range b.Nodes {
+		n := &p.Segment.Nodes[i]
+		for _, t := range n.In {
+			if !known[t.ID] {
+				known[t.ID] = true
+				out = append(out, t.ID)
+			}
+		}
+		for _, t := range n.Out {
+			known[t.ID] = true
+		}
+	}
+	return out
 }

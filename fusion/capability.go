@@ -155,8 +155,8 @@ func (p passCompiler) Launch(ctx context.Context, launches []backend.Launch) err
 			}
 			x.Pieces[j] = piece
 		}
-		x.Nodes = make([]ir.Node, len(l.Nodes))
-		for j, n := range l.Nodes {
+		nodes := make([]ir.Node, len(l.Nodes.List()))
+		for j, n := range l.Nodes.List() {
 			n.In, n.Out = append([]ir.Tensor(nil), n.In...), append([]ir.Tensor(nil), n.Out...)
 			for k := range n.In {
 				n.In[k] = name(n.In[k])
@@ -169,7 +169,14 @@ func (p passCompiler) Launch(ctx context.Context, launches []backend.Launch) err
 					n.Out[k].ID = made[t.ID]
 				}
 			}
-			x.Nodes[j] = n
+			nodes[j] = n
+		}
+		x.Nodes = backend.NodesOf(nodes...)
+		x.Also = nil
+		for _, id := range l.Also {
+			if o, ok := made[id]; ok {
+				x.Also = append(x.Also, o)
+			}
 		}
 		consumed := l.Consumes
 		after = append(after, func() { p.c.Free(consumed...) })

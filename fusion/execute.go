@@ -7,13 +7,22 @@ import (
 
 // execution is one run of a bound plan: which bases its ids are.
 type execution struct {
-	s       *Stream
-	in      *instance
-	b       *bound
+	s *Stream
+	b *bound
+	tensors
+	batch []backend.Launch
+	frees []ir.ID
+}
+
+// tensors is what a run of an instance needs of it: which bases its ids are. It
+// outlives the instance where the device asks for nodes late.
+type tensors struct {
+	c       *Client
+	leaves  []leaf
+	recs    []rec
+	types   []ir.Type
 	bases   []*base     // by id: leaves, then results
-	layouts []ir.Layout // of results that are views
-	batch   []backend.Launch
-	frees   []ir.ID
+	layouts []ir.Layout // in their bases; of leaves, and of results that are views
 }
 
 // execute puts the launches of a plan on the queue and returns the places of the
@@ -21,7 +30,7 @@ type execution struct {
 // cancelled), nothing is kept.
 func (s *Stream) execute(in *instance, b *bound, keep []bool) ([]*stored, error) {
 	n := len(in.leaves) + len(in.types)
-	x := &execution{s: s, in: in, b: b, bases: make([]*base, n+1), layouts: make([]ir.Layout, n+1)}
+	x := &execution{s: s, b: b, tensors: tensors{s.c, in.leaves, in.recs, in.types, make([]*base, n+1), make([]ir.Layout, n+1)}}
 	for i := range in.leaves {
 		x.bases[i+1] = in.leaves[i].st.base
 		x.layouts[i+1] = in.leaves[i].st.layout
@@ -94,13 +103,11 @@ func (x *execution) steps() error {
 	return x.flush()
 }
 
-func (x *execution) typeOf(id ir.ID) ir.Type { return x.tensorType(int(id)) }
-
-func (x *execution) tensorType(id int) ir.Type {
-	if id <= len(x.in.leaves) {
-		return x.in.leaves[id-1].typ
+func (x *tensors) typeOf(id ir.ID) ir.Type {
+	if int(id) <= len(x.leaves) {
+		return x.leaves[id-1].typ
 	}
-	return x.in.types[id-len(x.in.leaves)-1]
+	return x.types[int(id)-len(x.leaves)-1]
 }
 
 // launch adds the launch of a step to the batch.
@@ -117,7 +124,7 @@ func (x *execution) launch(st *boundStep) {
 		if len(ps.dynamic) > 0 {
 			p.Params = append([]uint64(nil), p.Params...)
 			for _, d := range ps.dynamic {
-				p.Params[d.at] = d.ref.Bits(x.in.recs[d.rec].attrs[d.ref.Attr])
+				p.Params[d.at] = d.ref.Bits(x.recs[d.rec].attrs[d.ref.Attr])
 			}
 		}
 		from := len(args)
@@ -132,7 +139,11 @@ func (x *execution) launch(st *boundStep) {
 		p.Args = args[from:len(args):len(args)]
 		l.Pieces[i] = p
 	}
-	l.Nodes = x.nodes(st.block)
+	block, tensors := st.block, x.tensors
+	l.Nodes = backend.LazyNodes(func() []ir.Node { return tensors.nodes(block) })
+	for _, id := range st.also {
+		l.Also = append(l.Also, x.bases[id].id)
+	}
 	for _, id := range st.block.Last {
 		if b := x.bases[id]; x.last(b, id) {
 			l.Consumes = append(l.Consumes, b.id)
@@ -145,11 +156,11 @@ func (x *execution) launch(st *boundStep) {
 // frees the tensor. Leaves are referred to once per leaf.
 func (x *execution) last(b *base, id ir.ID) bool {
 	n := int32(0)
-	if int(id) > len(x.in.leaves) {
+	if int(id) > len(x.leaves) {
 		n = 1
 	}
-	for i := range x.in.leaves {
-		if x.in.leaves[i].st.base == b {
+	for i := range x.leaves {
+		if x.leaves[i].st.base == b {
 			n++
 		}
 	}
@@ -171,12 +182,12 @@ func (x *execution) consume(ids []ir.ID) {
 
 // nodes are those of a block with the tensors of the device, and before them what
 // makes the views that they read.
-func (x *execution) nodes(b *Block) []ir.Node {
-	var out []ir.Node
+func (x *tensors) nodes(b *Block) []ir.Node {
+	var views, out []ir.Node
 	made := map[int32]ir.Tensor{} // intermediates and views: ids of their own
 	inside := map[int32]bool{}
 	for _, i := range b.Nodes {
-		r := &x.in.recs[i]
+		r := &x.recs[i]
 		for j := 0; j < r.op.Row.NumResults(); j++ {
 			inside[r.out+int32(j)] = true
 		}
@@ -185,32 +196,32 @@ func (x *execution) nodes(b *Block) []ir.Node {
 		if t, ok := made[ref]; ok {
 			return t
 		}
-		id := int(ref) + len(x.in.leaves) + 1
+		id := int(ref) + len(x.leaves) + 1
 		if ref < 0 {
 			id = int(^ref) + 1
 		}
-		typ := x.tensorType(id)
+		typ := x.typeOf(ir.ID(id))
 		base := x.bases[id]
 		var t ir.Tensor
 		switch {
 		case inside[ref] && (base == nil || !x.stores(b, ir.ID(id))), base == nil:
-			t = ir.Tensor{ID: x.s.c.newID(), Type: typ}
+			t = ir.Tensor{ID: x.c.newID(), Type: typ}
 		case base.typ.Equal(typ) && (&stored{base: base, layout: x.layouts[id]}).whole(typ.Shape):
 			t = ir.Tensor{ID: base.id, Type: typ}
 		default:
-			t = ir.Tensor{ID: x.s.c.newID(), Type: typ}
-			out = append(out, stridedNode(base, x.layouts[id], t))
+			t = ir.Tensor{ID: x.c.newID(), Type: typ}
+			views = append(views, stridedNode(base, x.layouts[id], t))
 		}
 		made[ref] = t
 		return t
 	}
 	for _, i := range b.Nodes {
-		out = append(out, x.in.node(i, tensor))
+		out = append(out, x.recs[i].node(tensor))
 	}
-	return out
+	return append(views, out...)
 }
 
-func (x *execution) stores(b *Block, id ir.ID) bool {
+func (x *tensors) stores(b *Block, id ir.ID) bool {
 	for _, s := range b.Stored {
 		if s == id {
 			return true

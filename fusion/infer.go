@@ -26,9 +26,12 @@ func (s *Stream) Infer(op *Op, attrs ir.Attrs, in []ir.Type) ([]ir.Type, error) 
 	}
 	h := uintptr(op.id) * 0x9E3779B1
 	for i := range in {
-		h = (h ^ uintptr(unsafe.Pointer(unsafe.SliceData(in[i].Shape)))>>4 ^ uintptr(in[i].DType)<<3) * 0x9E3779B1
+		h = (h ^ uintptr(in[i].DType)<<8) * 0x9E3779B1
+		for _, d := range in[i].Shape {
+			h = (h ^ uintptr(d)) * 0x9E3779B1
+		}
 	}
-	at := (h >> 7) % inferences
+	at := (h >> 16) % inferences
 	s.inferMu.Lock()
 	e := &s.infer[at]
 	if e.op == op && e.n == len(in) && e.matches(attrs, in) {

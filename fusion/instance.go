@@ -72,9 +72,8 @@ func (s *Stream) leafOf(in *instance, v *Value, st *stored) (int32, bool) {
 	return i, true
 }
 
-// node makes record i a node, given the tensors of leaves and results.
-func (in *instance) node(i int, tensor func(ref int32) ir.Tensor) ir.Node {
-	r := &in.recs[i]
+// node makes a node of the operation, given the tensors of leaves and results.
+func (r *rec) node(tensor func(ref int32) ir.Tensor) ir.Node {
 	n := ir.Node{Row: r.op.Row, Attrs: r.attrs, Site: r.site, In: make([]ir.Tensor, len(r.in)), Out: make([]ir.Tensor, r.op.Row.NumResults())}
 	for j, ref := range r.in {
 		n.In[j] = tensor(ref)

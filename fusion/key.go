@@ -132,7 +132,7 @@ func (in *instance) segment(dies []bool, keep []bool, cut Cut) *Segment {
 		s.Bases = append(s.Bases, ir.ID(in.baseOf(i)+1))
 	}
 	for i := range in.recs {
-		s.Nodes = append(s.Nodes, in.node(i, in.tensor))
+		s.Nodes = append(s.Nodes, in.recs[i].node(in.tensor))
 	}
 	kept := append([]bool(nil), keep...)
 	s.Keep = func(id ir.ID) bool { return id >= results && kept[id-results] }

@@ -189,7 +189,7 @@ func (s *Stream) fail(in *instance, err *ir.Error) {
 	for i := range in.recs {
 		r := &in.recs[i]
 		e := *err
-		n := in.node(i, in.tensor)
+		n := in.recs[i].node(in.tensor)
 		e.Op, e.Operands, e.Site, e.Device = n.Row.Name, n.InTypes(), n.Site, s.c.info.ID
 		for j := 0; j < r.op.Row.NumResults(); j++ {
 			if v := in.outs[r.out+int32(j)]; v != nil {
@@ -213,7 +213,7 @@ func (s *Stream) runNodes(in *instance, keep []bool) {
 	}
 	nodes := make([]ir.Node, len(in.recs))
 	for i := range nodes {
-		nodes[i] = in.node(i, func(ref int32) ir.Tensor {
+		nodes[i] = in.recs[i].node(func(ref int32) ir.Tensor {
 			if ref < 0 {
 				return ir.Tensor{ID: in.leaves[^ref].st.base.id, Type: in.leaves[^ref].typ}
 			}

@@ -34,9 +34,10 @@ func uses(l *backend.Launch) []use {
 			add(a.Tensor, j < len(args) && args[j].Dir == kernel.Out)
 		}
 	}
-	for i := range l.Nodes {
-		for _, t := range l.Nodes[i].In {
-			if !made(l.Nodes[:i], t.ID) {
+	nodes := l.Nodes.List()
+	for i := range nodes {
+		for _, t := range nodes[i].In {
+			if !made(nodes[:i], t.ID) {
 				add(t, false)
 			}
 		}
@@ -57,13 +58,16 @@ func made(nodes []ir.Node, id ir.ID) bool {
 // rename returns the launch with the member's kernels and ids. Intermediates of
 // the nodes get ids of their own. What ids lacks in Consumes stays the client's.
 func (c *Client) rename(l *backend.Launch, ids map[ir.ID]ir.ID, consumes map[ir.ID]ir.ID) *backend.Launch {
-	out := &backend.Launch{Pieces: slices.Clone(l.Pieces), Nodes: c.renameNodes(l.Nodes, ids)}
+	out := &backend.Launch{Pieces: slices.Clone(l.Pieces), Nodes: backend.NodesOf(c.renameNodes(l.Nodes.List(), ids)...)}
 	for i := range out.Pieces {
 		p := &out.Pieces[i]
 		p.Kernel, p.Args = p.Kernel.(*compiled).Compiled, slices.Clone(p.Args)
 		for j := range p.Args {
 			p.Args[j].Tensor.ID, p.Args[j].Over = ids[p.Args[j].Tensor.ID], consumes[p.Args[j].Over]
 		}
+	}
+	for _, id := range l.Also {
+		out.Also = append(out.Also, ids[id])
 	}
 	for _, id := range l.Consumes {
 		if inner, ok := consumes[id]; ok {
@@ -159,8 +163,8 @@ func (s *submission) consume(l *backend.Launch, p *parcel) map[ir.ID]ir.ID {
 func (s *submission) launch(l *backend.Launch) (p parcel, ok bool) {
 	c, r := s.c, s.c.r
 	node := ir.Node{}
-	if len(l.Nodes) > 0 {
-		node = l.Nodes[len(l.Nodes)-1]
+	if nodes := l.Nodes.List(); len(nodes) > 0 {
+		node = nodes[len(nodes)-1]
 	}
 	ids := map[ir.ID]ir.ID{}
 	var fresh, over []ir.Tensor
@@ -206,7 +210,7 @@ func (s *submission) launch(l *backend.Launch) (p parcel, ok bool) {
 			busy = busy || v.holds > 0
 		}
 	}
-	nodes := l.Nodes
+	nodes := l.Nodes.List()
 	if len(failed) > 0 {
 		if len(nodes) == 0 {
 			s.spoil(all, s.firstFailure(all, failed))
@@ -389,7 +393,7 @@ func (r *Router) spare(it *item, operand ir.ID, err *ir.Error) bool {
 	}
 	nodes := it.sound
 	if nodes == nil {
-		nodes = it.launch.Nodes
+		nodes = it.launch.Nodes.List()
 	}
 	bad := map[ir.ID]bool{operand: true}
 	good := []ir.Node{}

@@ -43,7 +43,7 @@ func (s *suite) compiler(t *testing.T) {
 	x, y := c.floats(1, 2, 3), c.floats(10, 20, 30)
 	sum := c.do("add", []ir.Tensor{x, y})
 	n := c.node("add", []ir.Tensor{sum, y})
-	launch := backend.Launch{Nodes: []ir.Node{n}, Pieces: []backend.Piece{{Kernel: k, Extents: []int64{3}}}}
+	launch := backend.Launch{Nodes: backend.NodesOf(n), Pieces: []backend.Piece{{Kernel: k, Extents: []int64{3}}}}
 	for _, a := range []ir.Tensor{sum, y, n.Out[0]} {
 		launch.Pieces[0].Args = append(launch.Pieces[0].Args, backend.LaunchArg{Tensor: a, Strides: []int64{1}})
 	}
@@ -86,7 +86,7 @@ func blockLaunch(m backend.Compiler, nodes []ir.Node, stored func(ir.ID) bool) (
 	if err != nil {
 		return l, nil, err
 	}
-	l.Nodes = nodes
+	l.Nodes = backend.NodesOf(nodes...)
 	release = func() {
 		for _, p := range l.Pieces {
 			p.Kernel.Release()

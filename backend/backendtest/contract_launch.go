@@ -107,7 +107,7 @@ func (s *suite) launchPieces(t *testing.T) {
 		own := l.node("add", []ir.Tensor{y, y})
 		nodes := []ir.Node{sum, twice, both, own}
 		r, half := both.Out[0], int64(n)
-		l.launch(backend.Launch{Nodes: nodes, Pieces: []backend.Piece{
+		l.launch(backend.Launch{Nodes: backend.NodesOf(nodes...), Pieces: []backend.Piece{
 			{Kernel: double, Extents: []int64{half}, Args: []backend.LaunchArg{dense(x, 0), dense(r, half)}},
 			{Kernel: add, Extents: []int64{half}, Args: []backend.LaunchArg{dense(x, 0), dense(y, 0), dense(r, 0)}},
 			{Kernel: double, Extents: []int64{half}, Args: []backend.LaunchArg{dense(y, 0), dense(own.Out[0], 0)}},
@@ -150,7 +150,7 @@ func (s *suite) launchInPlace(t *testing.T) {
 	run := func(x ir.Tensor) ir.Tensor {
 		n := l.node("add", []ir.Tensor{x, x})
 		y := n.Out[0]
-		l.launch(backend.Launch{Nodes: []ir.Node{n}, Consumes: []ir.ID{x.ID}, Pieces: []backend.Piece{
+		l.launch(backend.Launch{Nodes: backend.NodesOf(n), Consumes: []ir.ID{x.ID}, Pieces: []backend.Piece{
 			{Kernel: double, Extents: []int64{3}, Args: []backend.LaunchArg{dense(x, 0), over(y, x)}}}})
 		return y
 	}
@@ -303,7 +303,7 @@ func (l *launcher) gatherLaunch(k backend.Compiled, x, index, z ir.Tensor) (laun
 	y, u = scaled.Out[0], twice.Out[0]
 	args := []backend.LaunchArg{{Tensor: x, Strides: []int64{0}, GatherStride: 1, GatherExtent: int64(x.Shape[0])},
 		dense(index, 0), dense(z, 0), dense(y, 0), over(u, z)}
-	return backend.Launch{Nodes: []ir.Node{picked, scaled, twice}, Consumes: []ir.ID{z.ID},
+	return backend.Launch{Nodes: backend.NodesOf(picked, scaled, twice), Consumes: []ir.ID{z.ID},
 		Pieces: []backend.Piece{{Kernel: k, Extents: []int64{int64(z.Shape[0])}, Args: args}}}, y, u
 }
 
@@ -318,8 +318,8 @@ func (s *suite) launchFault(t *testing.T) {
 	l.launch(launch)
 	l.expect(y, 30, 20, 60)
 	l.expect(u, 2, 4, 6)
-	l.gone(launch.Nodes[0].Out[0])
-	l.b.Free(launch.Nodes[0].In[1].ID, y.ID, u.ID)
+	l.gone(launch.Nodes.List()[0].Out[0])
+	l.b.Free(launch.Nodes.List()[0].In[1].ID, y.ID, u.ID)
 
 	launch, y, u = l.gatherLaunch(k, x, l.ints(2, 0, 3), l.floats(1, 2, 3))
 	n := l.node("add", []ir.Tensor{y, x})
@@ -336,21 +336,21 @@ func (s *suite) launchFault(t *testing.T) {
 	if err := l.sync(); err != nil {
 		t.Errorf("Sync returns an error that was read: %v", err)
 	}
-	l.gone(launch.Nodes[0].Out[0], launch.Nodes[1].In[1]) // the intermediate, and what was consumed
-	l.b.Free(launch.Nodes[0].In[1].ID, y.ID, u.ID, n.Out[0].ID)
+	l.gone(launch.Nodes.List()[0].Out[0], launch.Nodes.List()[1].In[1]) // the intermediate, and what was consumed
+	l.b.Free(launch.Nodes.List()[0].In[1].ID, y.ID, u.ID, n.Out[0].ID)
 	if after, _ := l.usage(); counted && (after.Tensors != before.Tensors || after.InUse != before.InUse) {
 		t.Errorf("%d tensors, %d bytes live, before %d and %d", after.Tensors, after.InUse, before.Tensors, before.InUse)
 	}
 	// An axis of no elements has none to pick.
 	launch, y, u = l.gatherLaunch(k, x, l.ints(0), l.floats(1))
-	launch.Nodes, launch.Pieces[0].Args[0] = nil, backend.LaunchArg{Tensor: l.floats(), Strides: []int64{0}, GatherStride: 1}
+	launch.Nodes, launch.Pieces[0].Args[0] = backend.Nodes{}, backend.LaunchArg{Tensor: l.floats(), Strides: []int64{0}, GatherStride: 1}
 	l.launch(launch)
 	l.expectError(y, ir.ErrData)
 	l.expectError(u, ir.ErrData)
 	l.sync()
 	// Without nodes there is nothing to run again: all results are at fault.
 	launch, y, u = l.gatherLaunch(k, x, l.ints(9), l.floats(1))
-	launch.Nodes = nil
+	launch.Nodes = backend.Nodes{}
 	l.launch(launch)
 	l.expectError(y, ir.ErrData)
 	l.expectError(u, ir.ErrData)
@@ -370,7 +370,7 @@ func (s *suite) launchOperandError(t *testing.T) {
 	if got := l.expectError(y, ir.ErrData); got.Error() != want.Error() {
 		t.Errorf("a launch over an error gives %q, want %q", got, want)
 	}
-	l.gone(launch.Nodes[0].Out[0], launch.Nodes[1].In[1])
+	l.gone(launch.Nodes.List()[0].Out[0], launch.Nodes.List()[1].In[1])
 	lost := l.name(bad.Type) // nobody makes it
 	launch, y, u = l.gatherLaunch(k, x, lost, l.floats(1, 2))
 	l.launch(launch)
@@ -380,7 +380,7 @@ func (s *suite) launchOperandError(t *testing.T) {
 	}
 	// Without nodes every result may depend on every operand.
 	launch, y, u = l.gatherLaunch(k, x, bad, l.floats(1, 2))
-	launch.Nodes = nil
+	launch.Nodes = backend.Nodes{}
 	l.launch(launch)
 	for _, r := range []ir.Tensor{y, u} {
 		if got := l.expectError(r, ir.ErrData); got.Error() != want.Error() {
@@ -393,7 +393,7 @@ func (s *suite) launchOperandError(t *testing.T) {
 	zero := kernel.NewBuilder("zero", []kernel.AxisKind{kernel.Parallel})
 	zero.AddArg(kernel.Arg{Type: ir.I64, Dir: kernel.Out, Access: []kernel.Access{kernel.Unit}})
 	zero.Store(0, zero.Const(ir.I64, 0))
-	l.launch(backend.Launch{Nodes: []ir.Node{n}, Pieces: []backend.Piece{
+	l.launch(backend.Launch{Nodes: backend.NodesOf(n), Also: []ir.ID{bad.ID}, Pieces: []backend.Piece{
 		{Kernel: l.compile(zero.K), Extents: []int64{2}, Args: []backend.LaunchArg{dense(n.Out[0], 0)}}}})
 	l.expectError(n.Out[0], ir.ErrData)
 	if err := l.sync(); err != nil {
@@ -412,7 +412,7 @@ func (s *suite) launchNothing(t *testing.T) {
 	l.expect(y, 3)
 	none := l.floats()
 	n := l.node("add", []ir.Tensor{none, none})
-	l.launch(backend.Launch{Nodes: []ir.Node{n}, Consumes: []ir.ID{none.ID}, Pieces: []backend.Piece{
+	l.launch(backend.Launch{Nodes: backend.NodesOf(n), Consumes: []ir.ID{none.ID}, Pieces: []backend.Piece{
 		{Kernel: l.compile(doubleKernel()), Extents: []int64{0}, Args: []backend.LaunchArg{dense(none, 0), over(n.Out[0], none)}}}})
 	l.expect(n.Out[0])
 	l.gone(none)
@@ -434,7 +434,7 @@ func (s *suite) launchViews(t *testing.T) {
 		want []float32
 	}{{turned, []float32{2, 8, 4, 10, 6, 12}}, {tail, []float32{8, 10, 12}}} {
 		n := l.node("add", []ir.Tensor{x.t, x.t})
-		l.launch(backend.Launch{Nodes: []ir.Node{n}, Consumes: []ir.ID{x.t.ID}, Pieces: []backend.Piece{
+		l.launch(backend.Launch{Nodes: backend.NodesOf(n), Consumes: []ir.ID{x.t.ID}, Pieces: []backend.Piece{
 			{Kernel: double, Extents: []int64{int64(len(x.want))}, Args: []backend.LaunchArg{dense(x.t, 0), over(n.Out[0], x.t)}}}})
 		l.expect(n.Out[0], x.want...)
 	}

@@ -252,7 +252,7 @@ func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 				delete(c.b.failed, id)
 			}
 			sound = append(sound, l)
-			if c.b.nodes += len(l.Nodes); c.b.script.DisconnectAfter > 0 && c.b.nodes >= c.b.script.DisconnectAfter {
+			if c.b.nodes += len(l.Nodes.List()); c.b.script.DisconnectAfter > 0 && c.b.nodes >= c.b.script.DisconnectAfter {
 				err := flush()
 				c.b.disconnect(ir.Errorf(ir.ErrDevice, "the connection was lost after %d nodes", c.b.nodes))
 				return err
@@ -267,8 +267,8 @@ func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 // results of the others have their errors.
 func (c compiler) nodes(l *backend.Launch, flush func() error) (good []ir.Node, whole bool) {
 	whole = true
-	for i := range l.Nodes {
-		n := &l.Nodes[i]
+	for i := range l.Nodes.List() {
+		n := &l.Nodes.List()[i]
 		if c.b.fails(n) {
 			whole = false
 			continue
@@ -281,7 +281,7 @@ func (c compiler) nodes(l *backend.Launch, flush func() error) (good []ir.Node, 
 		}
 		good = append(good, *n)
 	}
-	if len(l.Nodes) > 0 {
+	if len(l.Nodes.List()) > 0 {
 		return good, whole
 	}
 	for _, t := range arguments(l, kernel.In) { // nothing is known but its operands
@@ -303,8 +303,8 @@ func (c compiler) forget(l *backend.Launch) {
 		kept[t.ID] = true
 	}
 	var gone []ir.ID
-	for i := range l.Nodes {
-		for _, t := range l.Nodes[i].Out {
+	for i := range l.Nodes.List() {
+		for _, t := range l.Nodes.List()[i].Out {
 			if !kept[t.ID] {
 				gone = append(gone, t.ID)
 				delete(c.b.failed, t.ID)

@@ -291,7 +291,7 @@ func (r *runner) fused(c backend.Compiler, nodes []ir.Node) error {
 	if err != nil {
 		return err
 	}
-	l := backend.Launch{Nodes: block, Consumes: made}
+	l := backend.Launch{Nodes: backend.NodesOf(block...), Consumes: made}
 	for _, p := range b.Pieces {
 		k, params, err := p.Build()
 		if err != nil {
