@@ -274,7 +274,7 @@ func (g *gen) pinInvariants(prog []step) {
 	}
 	// Folding the partials of a striped reduction takes up to nine registers,
 	// which may be those of the accumulators.
-	avail := -max(most+4+8*g.attempt, 9-len(g.accs))
+	avail := -max(most+4+8*g.attempt, 9-len(g.accs), 6)
 	for i := range g.limit {
 		if g.state[i] == free {
 			avail++

@@ -122,6 +122,24 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	}
+	for _, d := range []ir.DType{ir.F32, ir.F64, ir.BF16} { // tiles of turned operands
+		codes, _ := prepare(t, transposedMatmul(d), true)
+		for _, c := range codes {
+			for n := int64(1); n < 40; n++ {
+				for _, steps := range []int64{1, 15, 16, 33} {
+					size := n * steps * int64(d.Size())
+					for _, at := range []int64{page, 4*page - size} {
+						one, row := make([]byte, steps*8), make([]byte, n*8)
+						c.Run(&kernel.Launch{Extents: []int64{1, n, steps}, Args: []kernel.Operand{
+							{Base: unsafe.Pointer(&one[0]), Size: steps * 8, Strides: []int64{0, 0, 1}},
+							{Base: unsafe.Pointer(&x[at]), Size: size, Strides: []int64{0, steps, 1}},
+							{Base: unsafe.Pointer(&row[0]), Size: n * 8, Strides: []int64{0, 1, 0}},
+						}})
+					}
+				}
+			}
+		}
+	}
 	for _, d := range []ir.DType{ir.F32, ir.F64, ir.F16} {
 		codes, _ := prepare(t, softmax(d, 1, kernel.StripedTree), true)
 		for _, c := range codes {

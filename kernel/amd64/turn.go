@@ -71,6 +71,15 @@ func (c *columnPass) fillTurns(args []int) {
 		lanes, few, next := a.Here(), a.NewLabel(), a.NewLabel()
 		a.MemAluImm(asm.CMP, c.word(wTurnSteps), turnSteps)
 		a.Jcc(asm.Less, few)
+		if size == 4 {
+			single := a.NewLabel()
+			a.Lea(element, asm.Ptr(to, 4*size))
+			a.AluMem(asm.CMP, element, c.word(wTurnEnd))
+			a.Jcc(asm.Greater, single)
+			c.turnFour(arg, row)
+			a.Jmp(next)
+			a.Bind(single)
+		}
 		for i := range int32(turnSteps) {
 			c.moveElement(element, size, asm.Ptr(to, i*row), asm.Ptr(from, i*size))
 		}
@@ -97,6 +106,35 @@ func (c *columnPass) fillTurns(args []int) {
 		a.Jcc(asm.Less, lanes)
 	}
 	a.Load(rLoop, c.word(wTurnSteps))
+}
+
+// turnFour copies turnSteps elements of 4 bytes of four lanes, from AX on to DX
+// on, and moves both to the next lanes.
+func (c *columnPass) turnFour(arg int, row int32) {
+	a := c.a
+	from, to, stride, second := rTmp, rTmp2, rAddr, rLoop
+	a.Load(stride, c.argWord(arg, argVec))
+	a.Lea(second, asm.Idx(from, stride, 1, 0))
+	for i := int32(0); i < turnSteps; i += 4 {
+		var x, y [4]asm.Vec
+		for j, m := range []asm.Mem{asm.Ptr(from, 4*i), asm.Ptr(second, 4*i), asm.Idx(from, stride, 2, 4*i), asm.Idx(second, stride, 2, 4*i)} {
+			x[j] = c.tmp()
+			a.RM(asm.VMOVUPS, asm.L128, x[j], asm.M(m))
+		}
+		y[0], y[1] = c.tmp(), c.tmp()
+		a.RVM(asm.VUNPCKLPS, asm.L128, y[0], x[0], asm.V(x[1]))
+		a.RVM(asm.VUNPCKHPS, asm.L128, y[1], x[0], asm.V(x[1]))
+		y[2], y[3] = x[0], x[1]
+		a.RVM(asm.VUNPCKLPS, asm.L128, y[2], x[2], asm.V(x[3]))
+		a.RVM(asm.VUNPCKHPS, asm.L128, y[3], x[2], asm.V(x[3]))
+		for j := range int32(4) { // low halves of a pair, then high ones
+			a.RVMI(asm.VSHUFPS, asm.L128, x[2], y[j/2], asm.V(y[2+j/2]), [...]uint8{0x44, 0xee}[j%2])
+			a.MR(asm.VMOVUPSST, asm.L128, asm.M(asm.Ptr(to, (i+j)*row)), x[2])
+		}
+		c.done()
+	}
+	a.Lea(from, asm.Idx(from, stride, 4, 0))
+	a.AluImm(asm.ADD, to, 16)
 }
 
 // moveElement copies one element through a register.
