@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"unsafe"
 
@@ -56,6 +57,13 @@ type machine struct {
 	refused map[string]int
 	compile bool
 	pieces  int // of the last block
+	kernels map[string]built
+}
+
+// built is a kernel with its parameters, which a key stands for.
+type built struct {
+	k      *kernel.Kernel
+	params []lower.ParamRef
 }
 
 var errFault = errors.New("fault")
@@ -67,6 +75,14 @@ func (m *machine) launch(b *lower.Block, find func(ir.ID) *tensor) error {
 		k, params, err := p.Build()
 		if err != nil {
 			return err
+		}
+		if m.kernels != nil {
+			key := p.Key()
+			if was, ok := m.kernels[key]; !ok {
+				m.kernels[key] = built{k, params}
+			} else if !reflect.DeepEqual(was, built{k, params}) {
+				return fmt.Errorf("one key for\n%v%v\n%v%v", was.k, was.params, k, params)
+			}
 		}
 		exe, err := kernel.NewInterpreter(k)
 		if err != nil {

@@ -16,7 +16,7 @@ var (
 )
 
 // TestRandomBlocks: every part of a random program either is refused or gives, as
-// one function, the bits of its nodes one by one.
+// one function, the bits of its nodes one by one; and equal keys have equal kernels.
 func TestRandomBlocks(t *testing.T) {
 	var rows []*ir.Row
 	for _, r := range ir.Rows() {
@@ -24,11 +24,12 @@ func TestRandomBlocks(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
+	kernels := map[string]built{}
 	rules, blocks, several := map[string]int{}, 0, 0
 	for p := range *programs {
 		rng := rand.New(rand.NewPCG(*seed, uint64(p)))
 		prog := irtest.Random(rng, irtest.Options{Nodes: 14, MaxElements: 3000, Rows: rows})
-		m := &machine{values: map[ir.ID]*tensor{}, refused: map[string]int{}, compile: p%4 == 0}
+		m := &machine{values: map[ir.ID]*tensor{}, refused: map[string]int{}, compile: p%4 == 0, kernels: kernels}
 		m.fill(rng, prog, 0.1)
 		for i := range prog.Nodes {
 			if err := m.node(&prog.Nodes[i]); err != nil {

@@ -16,18 +16,18 @@ const (
 	AlongAnother    Rule = "order along another axis"            // a scan or row program that runs otherwise than the group
 	RowSpread       Rule = "row value is spread over other axes" // a reduction would be computed again and again
 	RowVaries       Rule = "row value varies along the group"    // a reduction depends on the index it reduces
-	MixedTrees      Rule = "sums along different trees"          //
-	NotAlone        Rule = "contraction beside other reductions" //
-	GatherComputed  Rule = "gathered operand is computed"        //
-	JoinAlongGroup  Rule = "joined along the reduced axis"       //
-	JoinStep        Rule = "joined in steps"                     // a part that is no box
-	ManyPieces      Rule = "too many pieces"                     //
-	ManyArguments   Rule = "too many arguments"                  //
-	ManyAxes        Rule = "too many axes"                       //
-	Recomputed      Rule = "computed again under too many maps"  //
-	NotCovered      Rule = "result is not covered"               // a stored result is not written whole by the iteration space
+	MixedTrees      Rule = "sums along different trees"
+	NotAlone        Rule = "contraction beside other reductions"
+	GatherComputed  Rule = "gathered operand is computed"
+	JoinAlongGroup  Rule = "joined along the reduced axis"
+	JoinStep        Rule = "joined in steps" // a part that is no box
+	ManyPieces      Rule = "too many pieces"
+	ManyArguments   Rule = "too many arguments"
+	ManyAxes        Rule = "too many axes"
+	Recomputed      Rule = "computed again under too many maps"
+	NotCovered      Rule = "result is not covered" // a stored result is not written whole by the iteration space
 	FaultHidden     Rule = "values that may fault are left out"
-	ResultsOfShapes Rule = "results of one node of different shapes" //
+	ResultsOfShapes Rule = "results of one node of different shapes"
 )
 
 // The limits of a block.
