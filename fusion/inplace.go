@@ -8,40 +8,61 @@ import (
 )
 
 // overwrite finds which stored roots of a group may take the memory of a base that
-// dies there: the base is whole and of the same size, and one piece alone reads it
-// and writes the result, in one stage, walking both alike.
+// dies there: the base is whole and of the same size, nothing reads it after the
+// result is computed, and one piece alone reads it and writes the result, walking
+// both alike. The device has the last word, and allocates where it disagrees.
 func (s *search) overwrite(gr *group, st *step, dead []ir.ID) {
 	if s.p.Options.NoInPlace || gr.kind != kernelGroup && gr.kind != packGroup {
 		return
 	}
 	for _, k := range gr.leaves() {
-		if k.lowered == nil || !s.oneStage(k) {
+		if k.lowered == nil || !s.elementByElement(k) {
 			continue
 		}
 		for _, id := range k.lowered.stored {
 			if slices.Contains(dead, id) {
 				continue
 			}
+			best, used := ir.ID(0), -1
 			for _, base := range dead {
-				if !slices.Contains(st.over, base) && s.g.whole[base] && s.g.bytes(base) == s.g.bytes(id) && s.sameWalk(gr, k, id, base) {
-					if st.over == nil {
-						st.over = make([]ir.ID, len(st.stored))
-					}
-					st.over[slices.Index(st.stored, id)] = base
-					break
+				if slices.Contains(st.over, base) || !s.g.whole[base] || s.g.bytes(base) != s.g.bytes(id) {
+					continue
 				}
+				if u := s.lastRead(k, base); u > used && u <= s.g.def[id] && s.sameWalk(gr, k, id, base) {
+					best, used = base, u
+				}
+			}
+			if best != 0 {
+				if st.over == nil {
+					st.over = make([]ir.ID, len(st.stored))
+				}
+				st.over[slices.Index(st.stored, id)] = best
 			}
 		}
 	}
 }
 
-// oneStage reports whether each element of a group is computed on its own, without
-// a fault after which its nodes would run again.
-func (s *search) oneStage(gr *group) bool {
+// lastRead returns the last node of a group that reads a base, -1 if none does.
+func (s *search) lastRead(gr *group, base ir.ID) int {
+	last := -1
+	for _, u := range gr.units {
+		for _, t := range s.g.Nodes[s.units[u].node].In {
+			if s.g.root[t.ID] == base {
+				last = max(last, s.units[u].node)
+			}
+		}
+	}
+	return last
+}
+
+// elementByElement reports whether a group reads what it walks like a result for
+// the element or row of that result alone, and without a fault after which its
+// nodes would run again.
+func (s *search) elementByElement(gr *group) bool {
 	for _, u := range gr.units {
 		n := &s.g.Nodes[s.units[u].node]
 		switch n.Row.Access {
-		case ir.Elementwise, ir.Random, ir.View:
+		case ir.Elementwise, ir.Random, ir.View, ir.Reduce, ir.Contraction:
 		default:
 			return false
 		}

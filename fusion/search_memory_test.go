@@ -36,7 +36,10 @@ func TestInPlace(t *testing.T) {
 		{"read transposed alone", true, 0, "\n  in %1 f32[8,8]\n  %2 = permute %1 {axes=[1,0]}\n  %3 = exp %2\n  out %3"},
 		{"one row for all", true, 0, "\n  in %1 f32[8,8]\n  %2 = slice %1 {starts=[0,0],sizes=[1,8],steps=[1,1]}\n  %3 = add %1 %2\n  out %3"},
 		{"two results, one operand", true, 1, "\n  in %1 f32[64]\n  %2 = neg %1\n  %3 = exp %1\n  out %2 %3"},
-		{"a reduction reads it", true, 0, "\n  in %1 f32[8,8]\n  %2 = softmax %1\n  out %2"},
+		{"a row program", true, 1, "\n  in %1 f32[8,8]\n  %2 = softmax %1\n  out %2"},
+		{"the epilogue of a product", true, 1, "\n  in %1 f32[8,8]\n  in %2 f32[8,8]\n  in %3 f32[8,8]\n  %4 = matmul %2 %3\n  %5 = add %1 %4\n  out %5"},
+		{"an operand of a product", true, 0, "\n  in %1 f32[8,8]\n  in %2 f32[8,8]\n  %3 = matmul %1 %2\n  out %3"},
+		{"a sum of what it was", true, 0, "\n  in %1 f32[8,1]\n  in %2 f32[8,8]\n  %3 = mul %1 %2\n  %4 = sum %3 {axes=[0],keepdims=true}\n  %5 = reshape %4 {shape=[8,1]}\n  out %5"},
 		{"may fault", true, 0, "\n  in %1 i32[8]\n  in %2 i32[8]\n  %3 = floor_div %1 %2\n  out %3"},
 		{"reshaped", true, 1, "\n  in %1 f32[8,8]\n  %2 = reshape %1 {shape=[64]}\n  %3 = exp %2\n  out %3"},
 		{"kept as a view", true, 0, "\n  in %1 f32[8,8]\n  %2 = reshape %1 {shape=[64]}\n  %3 = exp %2\n  out %2 %3"},
@@ -70,6 +73,7 @@ func TestInPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			before := target.d.Counters().InPlace
 			b, eb, err := execute(plan, target.d, inputs, first+1<<20)
 			if err != nil {
 				t.Fatal(err)
@@ -77,6 +81,9 @@ func TestInPlace(t *testing.T) {
 			first += 2 << 20
 			if d := compare(p, a, b, ea, eb); d != "" {
 				t.Errorf("%s: %s", c.name, d)
+			}
+			if taken := target.d.Counters().InPlace - before; taken != int64(want) {
+				t.Errorf("%s: the device took %d over, expected %d", c.name, taken, want)
 			}
 		}
 	}
