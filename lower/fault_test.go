@@ -42,18 +42,7 @@ func TestHiddenFaults(t *testing.T) {
 		}},
 	} {
 		b := &draft{t: t, d: ir.F32}
-		stored := map[ir.ID]bool{}
-		for _, x := range c.build(b) {
-			stored[x.ID] = true
-		}
-		types := map[ir.ID]ir.Type{}
-		for i := range b.p.Nodes {
-			for _, x := range append(b.p.Nodes[i].In, b.p.Nodes[i].Out...) {
-				types[x.ID] = x.Type
-			}
-		}
-		_, err := lower.New(b.p.Nodes, func(id ir.ID) ir.Layout { return ir.Layout{Strides: types[id].Shape.Strides()} },
-			func(id ir.ID) bool { return stored[id] })
+		_, err := lowered(b, c.build(b))
 		var r *lower.Refusal
 		switch {
 		case !c.refused && err != nil:
