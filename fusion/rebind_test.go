@@ -74,7 +74,7 @@ func TestRebind(t *testing.T) {
 // Random plans bound to their own segment are what they were.
 func TestRebindRandom(t *testing.T) {
 	for seed := range 200 {
-		_, s := randomSegment(uint64(seed), 5+seed%40)
+		_, s := randomSegment(uint64(seed), 5+seed%40, false)
 		planner := &fusion.Planner{Target: paperTarget{}}
 		old, err := planner.Plan(s)
 		if err != nil {

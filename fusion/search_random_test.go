@@ -12,9 +12,9 @@ import (
 )
 
 // randomSegment makes a segment of a random program, some of whose inputs die.
-func randomSegment(seed uint64, nodes int) (*ir.Program, *fusion.Segment) {
+func randomSegment(seed uint64, nodes int, faults bool) (*ir.Program, *fusion.Segment) {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	p := irtest.Random(rng, irtest.Options{Nodes: nodes, MaxElements: 1 + rng.IntN(4096)})
+	p := irtest.Random(rng, irtest.Options{Nodes: nodes, MaxElements: 1 + rng.IntN(4096), Faults: faults})
 	s := segmentOf(p)
 	keep := s.Keep
 	for range p.Inputs {
@@ -48,7 +48,7 @@ func TestRandomPlans(t *testing.T) {
 		n = 300
 	}
 	for seed := range n {
-		_, s := randomSegment(uint64(seed), 5+seed%60)
+		_, s := randomSegment(uint64(seed), 5+seed%60, seed%2 == 0)
 		planner := &fusion.Planner{Target: paperTarget{}}
 		plan, err := planner.Plan(s)
 		if err == nil {
@@ -60,7 +60,7 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// Plans run on the processor give the bits of one node at a time.
+// Plans run on the processor give the bits and the errors of one node at a time.
 func TestRandomBits(t *testing.T) {
 	n := 150
 	if testing.Short() {
@@ -69,7 +69,7 @@ func TestRandomBits(t *testing.T) {
 	target := newDeviceTarget(t, cpu.Options{})
 	first := ir.ID(1 << 20)
 	for seed := range n {
-		p, s := randomSegment(uint64(seed)+1e6, 5+seed%40)
+		p, s := randomSegment(uint64(seed)+1e6, 5+seed%40, seed%2 == 0)
 		planner := &fusion.Planner{Target: target}
 		plan, err := planner.Plan(s)
 		if err != nil {
