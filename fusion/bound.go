@@ -12,6 +12,9 @@ type bound struct {
 	dims  []int64
 	plan  *Plan
 	steps []boundStep
+
+	found Found // how it was come by the last time; guarded by the cache's lock
+	miss  Miss
 }
 
 // boundStep is one block, ready to launch.

@@ -63,8 +63,10 @@ type Client struct {
 	frees  []ir.ID // bases to free with the next work
 
 	facade facade
-	errs   []*ir.Error // raised here, and not yet returned by Sync or Read
-	closed atomic.Bool
+
+	inspectors inspectors
+	errs       []*ir.Error // raised here, and not yet returned by Sync or Read
+	closed     atomic.Bool
 }
 
 // New makes a client of a backend.

@@ -43,6 +43,7 @@ func (s *Stream) materialize(v *Value) error {
 	var places []*stored
 	if err == nil {
 		places, err = s.execute(part, b, keep)
+		s.c.tell(b, CutRead, true)
 	}
 	part.drop()
 	if err != nil {

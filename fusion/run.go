@@ -68,6 +68,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 		return
 	}
 	s.publish(in, places)
+	s.c.tell(b, cut, false)
 }
 
 // kept decides which results are stored: those that nobody consumed, small ones,
@@ -361,6 +362,7 @@ func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*boun
 			if equalSlices(b.dims, s.key.dims) {
 				v.promote(b)
 				c.stats.Hits++
+				b.found, b.miss = FoundHit, ""
 				c.mu.Unlock()
 				return b, nil
 			}
@@ -384,6 +386,7 @@ func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*boun
 	defer c.mu.Unlock()
 	if rebound {
 		c.stats.Rebound++
+		b.found = FoundRebound
 	} else {
 		c.stats.Searches++
 		if miss == "" {
@@ -393,6 +396,7 @@ func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*boun
 			c.stats.Misses = map[Miss]int64{}
 		}
 		c.stats.Misses[miss]++
+		b.found, b.miss = FoundSearch, miss
 	}
 	if v = e.variant(keep, dies); v == nil {
 		v = &variant{keep: append([]bool(nil), keep...), dies: append([]bool(nil), dies...)}
