@@ -336,7 +336,7 @@ func (f *frame) store(s *step, out []*Value) {
 			continue
 		}
 		v := out[i]
-		if v != nil && v.host != nil && v.tensor == nil && v.fixed == nil && v.home == nil {
+		if v != nil && v.host != nil && v.Elem != String && v.tensor == nil && v.fixed == nil && v.home == nil {
 			v.home = f.scope
 		}
 		f.vals[slot] = v
