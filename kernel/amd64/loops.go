@@ -87,28 +87,36 @@ func (g *gen) sweep(list []kernel.Ref, number int) {
 	a.AluMem(asm.CMP, rIdx, g.word(wMainEnd))
 	a.Jcc(asm.Less, top)
 	a.Bind(tail)
-	g.remainder(end, func() { g.run(rest) })
+	g.remainder(end, len(rest), func() { g.run(rest) })
 }
 
 // remainder runs a body for one vector after the other from CX up to the word
-// end, the last one masked if it is not whole.
-func (g *gen) remainder(end int32, body func()) {
+// end, the last one masked if it is not whole. Where masks cost little, or a
+// second body would be long, all are masked.
+func (g *gen) remainder(end int32, steps int, body func()) {
 	a := g.a
 	done, last := a.NewLabel(), a.NewLabel()
 	again := a.Here()
-	a.Lea(rTmp, asm.Ptr(rIdx, int32(g.n)))
-	a.AluMem(asm.CMP, rTmp, g.word(end))
-	a.Jcc(asm.Greater, last)
-	body()
-	a.AluImm(asm.ADD, rIdx, int32(g.n))
-	a.Jmp(again)
-	a.Bind(last)
+	if !g.wide && steps <= 64 {
+		a.Lea(rTmp, asm.Ptr(rIdx, int32(g.n)))
+		a.AluMem(asm.CMP, rTmp, g.word(end))
+		a.Jcc(asm.Greater, last)
+		body()
+		a.AluImm(asm.ADD, rIdx, int32(g.n))
+		a.Jmp(again)
+		a.Bind(last)
+		again = -1
+	}
 	a.AluMem(asm.CMP, rIdx, g.word(end))
 	a.Jcc(asm.GreatEq, done)
 	g.masked = true
 	g.setMask(end)
 	body()
 	g.masked = false
+	if again >= 0 {
+		a.AluImm(asm.ADD, rIdx, int32(g.n))
+		a.Jmp(again)
+	}
 	a.Bind(done)
 }
 

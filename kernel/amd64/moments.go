@@ -57,7 +57,7 @@ func (g *gen) chunkMoments(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) 
 	}
 	ptr := g.ptr
 	g.ptr = map[int]asm.Reg{}
-	g.oneChunk(tree, []kernel.Ref{r}, u, body(u), body(1))
+	g.oneChunk(tree, []kernel.Ref{r}, u, 1, body(u), body(1))
 	g.ptr = ptr
 	for _, x := range g.accs {
 		g.state[x] = free

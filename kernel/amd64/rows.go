@@ -168,7 +168,7 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 	a.AluImm(asm.AND, rTmp, int32(-tree.Lanes))
 	a.Alu(asm.ADD, rTmp, rIdx)
 	a.Store(g.word(wStripeEnd), rTmp)
-	g.oneChunk(tree, reduces, u, main, rest)
+	g.oneChunk(tree, reduces, u, len(pins)/u, main, rest)
 	g.begin(nil)
 	for _, r := range accs { // their values are in memory now
 		g.state[r] = free
@@ -183,8 +183,9 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 	a.Jcc(asm.Less, chunks)
 }
 
-// oneChunk accumulates the current chunk into the partials in memory.
-func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u int, main, rest func()) {
+// oneChunk accumulates the current chunk into the partials in memory. rest has
+// about as many steps as given.
+func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u, steps int, main, rest func()) {
 	a, accs := g.a, g.accs
 	a.MovImm(rIdx, 0)
 	groups := a.Here() // CX is the first partial of the group
@@ -219,7 +220,7 @@ func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u int, main, rest
 	a.Jcc(asm.Less, groups)
 	a.Load(rIdx, g.word(wStripeEnd))
 	g.accs = map[[2]int]asm.Vec{}
-	g.remainder(wChunkEnd, rest)
+	g.remainder(wChunkEnd, steps, rest)
 	g.accs = accs
 }
 
