@@ -11,7 +11,7 @@ import (
 // their operands and results laid out. Its key says which compiled kernel serves it.
 type Piece struct {
 	Extents     []int64
-	Start, Full []int64 // of a part of a larger space; nil for a whole one
+	Start, Full []int64 // nil: a piece that was cut from a larger space is a space of its own
 	Args        []Arg   // in the order of the kernel's arguments
 
 	nodes  []ir.Node

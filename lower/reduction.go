@@ -1,8 +1,8 @@
 package lower
 
 import (
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -82,41 +82,43 @@ func (r *reduction) kept(m imap, axes int) imap {
 type traits struct {
 	index bool // the logical index of its element
 	sums  bool // the tree of sums
-	depth int  // reductions in a row
 }
 
-var traitsCache sync.Map // *ir.Block to traits
+// traitsCache maps *ir.Block to traits, which follow from the block alone. It is
+// emptied at maxTraits: bodies of custom rows come and go with their tables.
+var (
+	traitsCache sync.Map
+	traitsCount atomic.Int64
+)
+
+const maxTraits = 4096
 
 func traitsOf(b *ir.Block) traits {
 	if t, ok := traitsCache.Load(b); ok {
 		return t.(traits)
 	}
+	if traitsCount.Add(1) > maxTraits {
+		traitsCache.Clear()
+		traitsCount.Store(1)
+	}
 	var t traits
-	depth := map[string]int{}
-	var walk func(e *ir.Expr) int
-	walk = func(e *ir.Expr) int {
-		d := 0
+	var walk func(e *ir.Expr)
+	walk = func(e *ir.Expr) {
 		for _, a := range e.Args {
-			d = max(d, walk(a))
+			walk(a)
 		}
-		switch {
-		case e.Kind == ir.ExprName:
-			d = depth[e.Name]
-		case e.Kind != ir.ExprCall:
-		case e.Name == "index":
+		if e.Kind != ir.ExprCall {
+			return
+		}
+		switch e.Name {
+		case "index":
 			t.index = true
-		case strings.HasPrefix(e.Name, "reduce_"):
-			d++
-			switch e.Name {
-			case "reduce_sum", "reduce_prod", "reduce_m2":
-				t.sums = true
-			}
+		case "reduce_sum", "reduce_prod", "reduce_m2":
+			t.sums = true
 		}
-		return d
 	}
 	for _, s := range b.Stmts {
-		depth[s.Name] = walk(s.Expr)
-		t.depth = max(t.depth, depth[s.Name])
+		walk(s.Expr)
 	}
 	traitsCache.Store(b, t)
 	return t
