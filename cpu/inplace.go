@@ -113,7 +113,9 @@ func mayOverwrite(k *kernel.Kernel, in, out int) bool {
 		}
 		pass, level := stages[i], levels[i]
 		if x.Op == kernel.OpReduce || x.Op == kernel.OpScan { // takes its operand in the pass before
-			pass--
+			if !readsTwice(k, x) {
+				pass--
+			}
 			level = kernel.ElementLevel
 		}
 		lastPass = max(lastPass, pass)
@@ -138,4 +140,15 @@ func mayOverwrite(k *kernel.Kernel, in, out int) bool {
 		}
 	}
 	return true
+}
+
+// readsTwice reports whether a reduction may walk its operand a second time before
+// its value is there: to find the place of the extreme, or the deviations from the
+// mean.
+func readsTwice(k *kernel.Kernel, x *kernel.Instr) bool {
+	if x.Op != kernel.OpReduce {
+		return false
+	}
+	kind := k.Reductions[x.Imm].Kind
+	return kind == kernel.ArgMax || kind == kernel.ArgMin || kind == kernel.M2
 }

@@ -43,6 +43,13 @@ func TestMayOverwrite(t *testing.T) {
 			k.Store(z, k.Op(kernel.OpDiv, ir.F32, v, sum(k, v)))
 			return x, z
 		}},
+		{"stored while a reduction that reads twice goes on", false, func(k b) (int, int) {
+			x, y, z := arg(k, kernel.In, element), arg(k, kernel.Out, element), k.AddArg(kernel.Arg{Type: ir.I64, Dir: kernel.Out, Access: level})
+			v := k.Load(x)
+			k.Store(z, k.Reduce(kernel.ArgMax, kernel.StripedTree, v))
+			k.Store(y, k.Op(kernel.OpAdd, ir.F32, v, v))
+			return x, y
+		}},
 		{"a value computed from it is computed again", false, func(k b) (int, int) {
 			x, y, z := arg(k, kernel.In, element), arg(k, kernel.Out, element), arg(k, kernel.Out, element)
 			e := k.Op(kernel.OpSqrt, ir.F32, k.Load(x))
