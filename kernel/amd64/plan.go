@@ -112,14 +112,12 @@ func (g *gen) setUnroll() {
 	case size > 40:
 		u = 2
 	}
-	if !g.byRows && reduces == 1 && size <= 12 {
+	if !g.byRows && reduces == 1 && size <= shortPass {
 		u = 8
 	} else if !g.byRows { // rows choose for every pass
 		for u > 1 && u*reduces > g.accumulators() {
 			u /= 2
 		}
-	} else if g.wide && reduces == 1 && len(g.passes) == 1 && size <= 12 {
-		u = 8
 	}
 	g.p.unroll = u
 	g.p.cost = size + slow + 1

@@ -29,6 +29,10 @@ func (g *gen) rowBody() {
 	}
 }
 
+// shortPass is the number of instructions up to which a pass has registers for
+// eight accumulators of one reduction.
+const shortPass = 12
+
 // rowPass runs a pass over the row and leaves the reductions' results, in all
 // lanes, in their slots.
 func (g *gen) rowPass(number int) {
@@ -51,8 +55,12 @@ func (g *gen) rowPass(number int) {
 	a.Load(rTmp, g.word(wLanes))
 	a.Store(g.word(wLimit), rTmp)
 	unroll := min(g.p.unroll, tree.Lanes/g.n)
-	for unroll > 1 && g.p.unroll < 8 && unroll*len(reduces) > g.accumulators() {
-		unroll /= 2
+	if len(reduces) == 1 && len(p.list) <= shortPass && g.attempt == 0 {
+		unroll = min(8, tree.Lanes/g.n)
+	} else {
+		for unroll > 1 && unroll*len(reduces) > g.accumulators() {
+			unroll /= 2
+		}
 	}
 	main, rest := g.program(p.list, unroll, number), g.program(p.list, 1, number)
 	g.unpin()
