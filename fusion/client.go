@@ -18,7 +18,8 @@ type Options struct {
 	Kernels  int   // compiled kernels kept, 4096 by default
 	Plan     PlanOptions
 	Fusers   []Fuser // beside the built-in ones
-	Oracle   bool    // each segment also runs unfused, and bits are compared
+	Oracle   bool    // each segment also runs one operation per kernel, and bits are compared
+	Capsules string  // directory for the segments that the oracle finds wrong; "" writes none
 }
 
 func (o Options) withDefaults(info backend.Info) Options {
@@ -80,6 +81,9 @@ func New(inner backend.Backend, options ...Options) *Client {
 	c.compiler, _ = backend.As[backend.Compiler](inner)
 	c.cache = cache{limit: c.opt.Plans, entries: map[uint64][]*entry{}}
 	c.kernels = kernels{limit: c.opt.Kernels, found: map[string]*cachedKernel{}}
+	if c.opt.Oracle {
+		c.opt.Plan.NoInPlace = true // the inputs are needed again
+	}
 	c.planner = &Planner{Target: (*target)(c), Fusers: c.opt.Fusers, Options: c.opt.Plan}
 	c.main = c.NewStream(context.Background())
 	c.facade.ids = map[ir.ID]*owned{}

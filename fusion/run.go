@@ -51,7 +51,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 		}
 	}
 	var dies []bool
-	if in.virtual == 0 {
+	if in.virtual == 0 && !s.c.opt.Oracle {
 		dies = in.dying()
 	}
 	b, err := s.plan(in, e, dies, keep, cut)
@@ -66,6 +66,11 @@ func (s *Stream) run(in *instance, cut Cut) {
 		in.virtual = 0
 		s.fail(in, ir.AsError(err))
 		return
+	}
+	if s.c.opt.Oracle {
+		if err := s.check(in, b, places); err != nil {
+			s.c.note(err)
+		}
 	}
 	s.publish(in, places)
 	s.c.tell(b, cut, false)
