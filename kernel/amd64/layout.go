@@ -64,7 +64,7 @@ type paramSlot struct {
 // array is room for the results of the chunks of a pass.
 type array struct {
 	word  int32 // with its place
-	size  int   // bytes per chunk
+	size  int   // bytes per chunk, of all copies
 	chunk int   // elements
 	whole bool  // as many bytes per element of one chunk, and no more
 }

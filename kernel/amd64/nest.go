@@ -26,7 +26,7 @@ type nest struct {
 // Groups of fewer elements are not worth a call each, those of more not the memory.
 const (
 	nestMin = 256
-	nestMax = 1 << 22
+	nestMax = 1 << 20
 )
 
 // newNest returns the nest of a kernel, nil if it would not help.

@@ -266,9 +266,11 @@ func (c *Code) params(x *context, l *kernel.Launch) {
 
 // memory makes room for row buffers and the results of chunks.
 func (c *Code) memory(x *context, lanes, reduced int64) {
-	length := reduced // of what is reduced
+	length, copies := reduced, 1 // of what is reduced, and those that arrays need not serve
 	if c.byRows {
 		length = lanes
+	} else if lanes < int64(c.unroll*c.program.lanes) {
+		copies = c.unroll
 	}
 	row := int(lanes)
 	if c.block > 0 {
@@ -277,7 +279,7 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	row = (row*c.level.bytes()/c.program.lanes + 127) &^ 63
 	need := row * len(c.buffers)
 	for _, a := range c.arrays {
-		need += a.bytes(length)
+		need += a.bytes(length, copies)
 	}
 	if len(x.scratch) < need {
 		x.scratch = aligned(need)
@@ -292,21 +294,22 @@ func (c *Code) memory(x *context, lanes, reduced int64) {
 	}
 	for _, a := range c.arrays {
 		*x.pointer(int(a.word)) = base
-		base += uintptr(a.bytes(length))
+		base += uintptr(a.bytes(length, copies))
 	}
 }
 
 // bytes returns the size of the array for a length, nothing where one chunk has
-// all. It is rounded up, so that whole vectors may be read at the end.
-func (a array) bytes(length int64) int {
-	chunk := int64(a.chunk)
+// all. It is rounded up, so that whole vectors may be read at the end. The part of
+// one copy is enough where only that runs.
+func (a array) bytes(length int64, copies int) int {
+	chunk, size := int64(a.chunk), a.size/copies
 	if a.whole {
-		return int(min(length, chunk)) * a.size
+		return int(min(length, chunk)) * size
 	}
 	if length <= chunk {
 		return 0
 	}
-	return (int((length+chunk-1)/chunk)*a.size + 127) &^ 63
+	return (int((length+chunk-1)/chunk)*size + 127) &^ 63
 }
 
 var _ kernel.Executable = (*Code)(nil)
