@@ -28,7 +28,7 @@ func (s *search) overwrite(gr *group, st *step, dead []ir.ID) {
 				if slices.Contains(st.over, base) || !s.g.whole[base] || s.g.bytes(base) != s.g.bytes(id) {
 					continue
 				}
-				if u := s.lastRead(k, base); u > used && u <= s.g.def[id] && s.sameWalk(gr, k, id, base) {
+				if u := s.lastRead(k, base); u > used && u <= s.g.def[id] && s.after(k, id, base) && s.sameWalk(gr, k, id, base) {
 					best, used = base, u
 				}
 			}
@@ -53,6 +53,36 @@ func (s *search) lastRead(gr *group, base ir.ID) int {
 		}
 	}
 	return last
+}
+
+// after reports whether every reduction of a group that depends on a base goes into
+// the result, so that none still wants the base when the result is written.
+func (s *search) after(gr *group, id, base ir.ID) bool {
+	depends, into := map[int]bool{}, map[int]bool{}
+	for i := len(gr.units) - 1; i >= 0; i-- { // what the result is made of
+		x := &s.units[gr.units[i]]
+		if into[x.node] = into[x.node] || x.node == s.g.def[id]; !into[x.node] {
+			continue
+		}
+		for _, l := range x.preds {
+			if s.units[l.unit].group == x.group {
+				into[s.units[l.unit].node] = true
+			}
+		}
+	}
+	for _, u := range gr.units { // what is made of the base
+		x := &s.units[u]
+		n := &s.g.Nodes[x.node]
+		for _, t := range n.In {
+			r := s.g.root[t.ID]
+			depends[x.node] = depends[x.node] || r == base || s.inside(x, r) && depends[s.g.def[r]]
+		}
+		reduces := n.Row.Access == ir.Reduce || n.Row.Access == ir.Contraction
+		if reduces && depends[x.node] && !into[x.node] {
+			return false
+		}
+	}
+	return true
 }
 
 // elementByElement reports whether a group reads what it walks like a result for

@@ -38,6 +38,7 @@ func TestInPlace(t *testing.T) {
 		{"two results, one operand", true, 1, "\n  in %1 f32[64]\n  %2 = neg %1\n  %3 = exp %1\n  out %2 %3"},
 		{"a row program", true, 1, "\n  in %1 f32[8,8]\n  %2 = softmax %1\n  out %2"},
 		{"the epilogue of a product", true, 1, "\n  in %1 f32[8,8]\n  in %2 f32[8,8]\n  in %3 f32[8,8]\n  %4 = matmul %2 %3\n  %5 = add %1 %4\n  out %5"},
+		{"a reduction beside it", true, 0, "\n  in %1 f32[8,8]\n  %2 = argmax %1 {axis=1}\n  %3 = exp %1\n  out %2 %3"},
 		{"an operand of a product", true, 0, "\n  in %1 f32[8,8]\n  in %2 f32[8,8]\n  %3 = matmul %1 %2\n  out %3"},
 		{"a sum of what it was", true, 0, "\n  in %1 f32[8,1]\n  in %2 f32[8,8]\n  %3 = mul %1 %2\n  %4 = sum %3 {axes=[0],keepdims=true}\n  %5 = reshape %4 {shape=[8,1]}\n  out %5"},
 		{"may fault", true, 0, "\n  in %1 i32[8]\n  in %2 i32[8]\n  %3 = floor_div %1 %2\n  out %3"},
