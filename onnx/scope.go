@@ -12,9 +12,5 @@ func outOfScope(domain, name string) string {
 }
 
 var skipped = map[string]string{
-	"StringConcat": reasonStrings, "StringSplit": reasonStrings, "StringNormalizer": reasonStrings, "RegexFullMatch": reasonStrings,
-	"TfIdfVectorizer": "text processing",
-	"ImageDecoder":    "decoding of picture files; use package data",
+	"ImageDecoder": "decoding of picture files; use package data",
 }
-
-const reasonStrings = "operators of strings"
