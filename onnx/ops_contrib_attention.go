@@ -307,7 +307,7 @@ func groupQueryAttentionOp(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if total < l || total > 1<<31 {
+	if total < l || total > maxExtent {
 		return fmt.Errorf("the total sequence length is %d, less than the %d queries", total, l)
 	}
 	q, k, v := c.In(0), c.InOpt(1), c.InOpt(2)

@@ -206,7 +206,7 @@ func unpacked(x *sinter.Tensor, bits int) (*sinter.Tensor, error) {
 // with a scale and a zero point for each block.
 func matMulNBitsOp(c *Call) error {
 	k, n, block, bits := c.Int("K"), c.Int("N"), c.Int("block_size"), c.Int("bits")
-	if k < 1 || n < 1 || block < 1 || k > 1<<31 || n > 1<<31 || block > 1<<31 {
+	if k < 1 || n < 1 || block < 1 || k > maxExtent || n > maxExtent || block > maxExtent {
 		return fmt.Errorf("weights of %d by %d in blocks of %d", n, k, block)
 	}
 	if c.Int("weight_prepacked") != 0 {

@@ -47,6 +47,25 @@ var _ = register(
 		attrs: []attrSpec{plainAttr("dilations", AttrInts), plainAttr("pads", AttrInts), plainAttr("strides", AttrInts)}},
 )
 
+// maxExtent bounds extents that operators compute with before a shape is checked.
+const maxExtent = 1<<31 - 1
+
+// maxHostWork bounds what operators compute with on the host beside data that is
+// there: positions, masks, weights of neighbours.
+const maxHostWork = 1 << 26
+
+// hostRoom says whether an array with these extents may be made on the host.
+func hostRoom(extents ...int) error {
+	n := 1
+	for _, d := range extents {
+		if d > 0 && n > maxHostWork/d {
+			return fmt.Errorf("%v positions are more than the %d that are worked out on the host", extents, maxHostWork)
+		}
+		n *= d
+	}
+	return nil
+}
+
 // windows are the parameters of windows over axes of space.
 type windows struct {
 	kernel, stride, dilation []int
@@ -66,7 +85,7 @@ func (c *Call) perAxis(name string, n, otherwise, least int) ([]int, error) {
 		return nil, fmt.Errorf("the attribute %s is %v, expected %d numbers", name, v, n)
 	}
 	for _, x := range v {
-		if x < least || x > 1<<31 {
+		if x < least || x > maxExtent {
 			return nil, fmt.Errorf("the attribute %s is %v, expected numbers from %d on", name, v, least)
 		}
 	}
@@ -307,7 +326,7 @@ func col2ImOp(c *Call) error {
 	size, count := 1, 1
 	counts := make([]int, n)
 	for i, k := range block {
-		if k < 1 || image[i] < 1 || k > 1<<31 || image[i] > 1<<31 {
+		if k < 1 || image[i] < 1 || k > maxExtent || image[i] > maxExtent {
 			return fmt.Errorf("an image of shape %v in blocks of %v", image, block)
 		}
 		counts[i] = (image[i]+w.pad[i]+w.pad[n+i]-w.span(i))/w.stride[i] + 1

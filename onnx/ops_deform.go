@@ -27,8 +27,16 @@ func deformConvOp(c *Call) error {
 	out := make([]int, n)
 	taps, points := 1, 1
 	for i, d := range sp {
-		out[i] = (d+p.pad[i]+p.pad[n+i]-p.span(i))/p.stride[i] + 1
+		if err := hostRoom(taps, points, p.kernel[i]); err != nil {
+			return err
+		}
+		if out[i] = (d+p.pad[i]+p.pad[n+i]-p.span(i))/p.stride[i] + 1; out[i] < 1 {
+			return fmt.Errorf("the kernel %v does not fit into %v with padding %v", p.kernel, sp, p.pad)
+		}
 		taps, points = taps*p.kernel[i], points*out[i]
+	}
+	if err := hostRoom(taps, points); err != nil {
+		return err
 	}
 	// Offsets [batch, groups, taps, axes of space, points].
 	offset := c.In(2).Reshape(batch, moved, taps, n, points)

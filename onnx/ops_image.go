@@ -143,7 +143,7 @@ func affineGridOp(c *Call) error {
 	var coords []*sinter.Tensor // of the last axis first, then 1
 	for a := n - 1; a >= 0; a-- {
 		d := space[a]
-		if d < 1 || d > 1<<31 {
+		if d < 1 || hostRoom(d) != nil {
 			return fmt.Errorf("the size is %v", size)
 		}
 		at := make([]float64, d)

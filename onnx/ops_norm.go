@@ -111,8 +111,8 @@ func groupNormOp(c *Call) error {
 	return nil
 }
 
-// trailing returns the axes from the attribute axis on.
-func trailing(c *Call) ([]int, error) {
+// axesFromAttr returns the axes from the attribute axis on.
+func axesFromAttr(c *Call) ([]int, error) {
 	axis, err := c.AxisAttr(0)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func normRow(row string, axes []int, eps float64, in ...*sinter.Tensor) *sinter.
 }
 
 func layerNormOp(c *Call) error {
-	axes, err := trailing(c)
+	axes, err := axesFromAttr(c)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func layerNormOp(c *Call) error {
 }
 
 func rmsNormOp(c *Call) error {
-	axes, err := trailing(c)
+	axes, err := axesFromAttr(c)
 	if err != nil {
 		return err
 	}

@@ -215,6 +215,12 @@ func maxRoiPoolOp(c *Call) error {
 	}
 	scale := c.Float("spatial_scale")
 	n := r[0]
+	if err := hostRoom(n, pooled[0], s[2]); err != nil {
+		return err
+	}
+	if err := hostRoom(n, pooled[1], s[3]); err != nil {
+		return err
+	}
 	images := make([]int64, n)
 	for i := range n {
 		images[i] = int64(rois[5*i])

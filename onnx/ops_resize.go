@@ -74,7 +74,7 @@ func upsampleOp(c *Call) error {
 // scaled is an extent times a scale, rounded down.
 func scaled(n int, scale float64) (int, error) {
 	v := math.Floor(float64(n) * scale)
-	if !(scale > 0) || v > 1<<31 {
+	if !(scale > 0) || v > maxExtent {
 		return 0, fmt.Errorf("the scale %v of an axis of extent %d", scale, n)
 	}
 	return int(v), nil
@@ -137,7 +137,7 @@ func (c *Call) resizeTo(axes []axisResizing, which []int, crop bool) error {
 			common = 0
 		}
 		for i, a := range which {
-			if sizes[i] < 0 || sizes[i] > 1<<31 {
+			if sizes[i] < 0 || sizes[i] > maxExtent {
 				return fmt.Errorf("the size %d", sizes[i])
 			}
 			axes[a].to = sizes[i]
@@ -252,6 +252,9 @@ func (t *taps) apply(c *Call, x *sinter.Tensor, axis int) *sinter.Tensor {
 
 // taps works out where the elements of an axis come from.
 func (o *resizing) taps(r axisResizing) (*taps, error) {
+	if err := hostRoom(r.to); err != nil {
+		return nil, err
+	}
 	t := &taps{}
 	at := make([]float64, r.to)
 	for i := range at {
@@ -297,6 +300,9 @@ func (o *resizing) taps(r axisResizing) (*taps, error) {
 	first := int(math.Floor(-reach/shrink)) + 1 // of the taps, from the element below on
 	if n := 2 - 2*first; n > 1<<16 {
 		return nil, fmt.Errorf("the scale %v makes each element from %d others", r.scale, n)
+	}
+	if err := hostRoom(r.to, 2-2*first); err != nil {
+		return nil, err
 	}
 	for k := first; k <= 1-first; k++ {
 		t.index = append(t.index, make([]int64, r.to))

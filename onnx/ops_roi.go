@@ -59,9 +59,6 @@ func (s *samples) add(start, bin float64, bins, grid, extent int) {
 	}
 }
 
-// maxSamples bounds the sampling points of a region along one axis.
-const maxSamples = 1 << 16
-
 func roiAlignOp(c *Call) error {
 	s, r := c.Shape(0), c.Shape(1)
 	height, width := c.Int("output_height"), c.Int("output_width")
@@ -110,10 +107,13 @@ func roiAlignOp(c *Call) error {
 		}
 		grid := [2]int{ratio, ratio}
 		if ratio <= 0 {
-			grid = [2]int{int(math.Ceil(h / float64(height))), int(math.Ceil(w / float64(width)))}
+			grid = [2]int{max(int(math.Ceil(h/float64(height))), 0), max(int(math.Ceil(w/float64(width))), 0)}
 		}
-		if max(grid[0]*height, grid[1]*width) > maxSamples || grid[0] < 0 || grid[1] < 0 {
-			return fmt.Errorf("region %d, %v, has too many sampling points", i, v[:4])
+		if err := hostRoom(r[0], grid[0], height); err != nil {
+			return fmt.Errorf("region %d, %v: %w", i, v[:4], err)
+		}
+		if err := hostRoom(r[0], grid[1], width); err != nil {
+			return fmt.Errorf("region %d, %v: %w", i, v[:4], err)
 		}
 		g := groups[grid]
 		if g == nil {
@@ -128,6 +128,12 @@ func roiAlignOp(c *Call) error {
 	var parts []*sinter.Tensor
 	done := 0
 	for _, grid := range order {
+		if err := hostRoom(r[0], grid[0], height); err != nil {
+			return err
+		}
+		if err := hostRoom(r[0], grid[1], width); err != nil {
+			return err
+		}
 		g := groups[grid]
 		for k, i := range g.which {
 			back[i] = int64(done + k)
