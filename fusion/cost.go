@@ -107,7 +107,7 @@ func (g *graph) unfusedCost() Cost {
 }
 
 // instructions counts the scalar instructions of a row's body per element, the
-// rows that it calls included. Divisions and roots count as several.
+// rows that it calls included. A division counts as several.
 func instructions(n *ir.Node) int {
 	if n.Row.Access == ir.Contraction {
 		return 2
@@ -148,8 +148,7 @@ func countExpr(e *ir.Expr, t ir.DType, self *ir.Row) int {
 	for _, a := range e.Args {
 		n += countExpr(a, t, self)
 	}
-	switch e.Name {
-	case "/", "sqrt", "rem", "div":
+	if e.Name == "/" {
 		return n + 4
 	}
 	if r := ir.Lookup(e.Name); r != nil && r != self && r.Program(t) != nil {
