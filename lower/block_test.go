@@ -293,6 +293,16 @@ var blocks = []struct {
 		turned := b.do("concat", b.do("neg", high), low, "axis", 3)
 		return ts{b.do("add", b.do("mul", x, cos), b.do("mul", turned, sin))}
 	}},
+	{"roll of what is stored", 2, func(b *draft) ts {
+		x := b.do("exp", b.in(3, 8))
+		r := b.do("concat", b.slice(x, []int{0, 5}, []int{3, 3}, []int{1, 1}), b.slice(x, []int{0, 0}, []int{3, 5}, []int{1, 1}), "axis", 1)
+		return ts{x, b.do("mul", b.do("sub", r, x), r)}
+	}},
+	{"halves turned, and stored", 2, func(b *draft) ts {
+		x := b.do("neg", b.in(5, 8))
+		low, high := b.slice(x, []int{0, 0}, []int{5, 4}, []int{1, 1}), b.slice(x, []int{0, 4}, []int{5, 4}, []int{1, 1})
+		return ts{x, b.do("add", b.do("concat", b.do("neg", high), low, "axis", 1), b.do("exp", x))}
+	}},
 	{"set_slice", 5, func(b *draft) ts {
 		z := b.do("exp", b.in(2, 3))
 		return ts{b.do("set_slice", b.do("neg", b.in(5, 7)), z, "starts", []int{1, 4}, "sizes", []int{2, 3}, "steps", []int{1, -1})}
