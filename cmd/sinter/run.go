@@ -25,6 +25,8 @@ type commands struct {
 	Inspect inspectCmd `cmd:"" help:"Show what an ONNX model is made of, and whether it runs."`
 	Verify  verifyCmd  `cmd:"" help:"Run test cases in the layout of ONNX and compare the outputs."`
 	Bench   benchCmd   `cmd:"" help:"Measure an ONNX model: latency, throughput, memory."`
+	Explain explainCmd `cmd:"" help:"Show how a program is run: what was fused, and what not and why."`
+	Replay  replayCmd  `cmd:"" help:"Run a capsule in every way of this machine and compare the bits."`
 	Devices devicesCmd `cmd:"" help:"List devices, their dtypes and limits."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const softmaxProgram = `program softmax
+  in %1 f32[64,100]
+  %2 = max %1 {axes=[1], keepdims=true}
+  %3 = sub %1 %2
+  %4 = exp %3
+  %5 = sum %4 {axes=[1], keepdims=true}
+  %6 = div %4 %5
+  out %6
+`
+
+// A composed softmax is one kernel, and five unfused; the figures follow from the
+// shapes.
+func TestExplain(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "plan.html")
+	r := invoke(t, softmaxProgram, "explain", "-", "--html", page)
+	r.want(t, "explain", exitOK, "total: 1 kernels, 1 launches, 25600 bytes read, 25600 written", "")
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "softmax") && !strings.Contains(string(b), "exp") {
+		t.Errorf("the page: %v, %d bytes", err, len(b))
+	}
+	invoke(t, softmaxProgram, "explain", "-", "--unfused").want(t, "explain --unfused", exitOK, "total: 5 kernels, 5 launches", "")
+	o := invoke(t, softmaxProgram, "explain", "-", "--json", "--device", "interp").objects(t)
+	if len(o) != 1 || o[0]["kernels"] != 1.0 || o[0]["bytes_read"] != 25600.0 {
+		t.Errorf("explain --json: %v", o)
+	}
+	invoke(t, "program p\n", "explain", "-").want(t, "explain of nothing", exitFailure, "", "")
+	invoke(t, "hello", "explain", "-").want(t, "explain of no program", exitFailure, "", "neither a capsule nor a program")
+	invoke(t, "", "explain", "-", "--device", "router/cpu").want(t, "explain on a router", exitFailure, "", "")
+	invoke(t, softmaxProgram, "explain", "-", "--device", "router/cpu").want(t, "explain on a router", exitUsage, "", "--device")
+	invoke(t, "", "explain", filepath.Join(dir, "none")).want(t, "explain of a missing file", exitFailure, "", "none")
+}
+
+// Every way to run a program agrees; a capsule that is cut off is refused.
+func TestReplay(t *testing.T) {
+	r := invoke(t, softmaxProgram, "replay", "-")
+	r.want(t, "replay", exitOK, "interp, 1 threads, fused     equal", "")
+	if strings.Count(r.stdout, "equal\n") != strings.Count(r.stdout, "\n") {
+		t.Errorf("replay:\n%s", r.stdout)
+	}
+	for _, o := range invoke(t, softmaxProgram, "replay", "-", "--json").objects(t) {
+		if o["differs"] != nil {
+			t.Errorf("replay --json: %v", o)
+		}
+	}
+	invoke(t, "sinter capsule v1 x\ndevice \"c", "replay", "-").want(t, "replay of a broken capsule", exitFailure, "", "capsule")
+}
