@@ -19,6 +19,7 @@ type Options struct {
 	Plan     PlanOptions
 	Fusers   []Fuser // beside the built-in ones
 	Oracle   bool    // each segment also runs one operation per kernel, and bits are compared
+	Bisect   *Bisect // which fusions are done; nil: all
 	Capsules string  // directory for the segments that the oracle finds wrong; "" writes none
 }
 

@@ -85,9 +85,10 @@ type Planner struct {
 
 // PlanOptions limit the search. The zero value means the defaults.
 type PlanOptions struct {
-	Unfused     bool // one block per node
-	NoInPlace   bool // no result takes the memory of an operand: oracle mode, and replays
-	MaxNodes    int  // of a block, 256 if 0
-	MaxPieces   int  // of a launch, 64 if 0
-	MaxAttempts int  // lowerings tried per node of the segment, 24 if 0
+	Unfused     bool                // one block per node
+	Alone       func(node int) bool // operations that are not fused with others; nil: none
+	NoInPlace   bool                // no result takes the memory of an operand: oracle mode, and replays
+	MaxNodes    int                 // of a block, 256 if 0
+	MaxPieces   int                 // of a launch, 64 if 0
+	MaxAttempts int                 // lowerings tried per node of the segment, 24 if 0
 }

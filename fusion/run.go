@@ -425,6 +425,11 @@ func (c *Client) search(seg *Segment, old *Plan) (_ *Plan, rebound bool, err err
 		}()
 		return plan()
 	}
+	if c.opt.Bisect != nil {
+		if p, err := try(func() (*Plan, error) { return c.opt.Bisect.plan(c.planner, seg) }); err == nil {
+			return p, false, nil
+		}
+	}
 	if old != nil {
 		if p, err := try(func() (*Plan, error) { return c.planner.Rebind(old, seg) }); err == nil {
 			return p, true, nil

@@ -103,7 +103,7 @@ func newSearch(p *Planner, g *graph) *search {
 		i := s.units[u].node
 		if !g.kernel(i) || g.columns(i) && p.Target.Takes(&g.Nodes[i]) {
 			gr.kind, gr.fixed = routineGroup, true
-		} else if g.solitary(i) {
+		} else if g.solitary(i) || p.Options.Alone != nil && p.Options.Alone(i) {
 			gr.fixed = true
 		}
 		gr.trivial = g.Nodes[i].Row.Access == ir.Elementwise && sameShape(&g.Nodes[i])
