@@ -15,12 +15,15 @@ var _ = register(
 		floatAttr("softcap", 0), intAttr("softmax_precision", 0), intAttr("left_window_size", -1), intAttr("right_window_size", -1)}},
 	opDef{name: "FlexAttention", domain: "ai.onnx.preview", in: three, out: one, run: flexAttentionOp, attrs: []attrSpec{
 		floatAttr("scale", 0), intAttr("softmax_precision", 0), plainAttr("score_mod", AttrGraph), plainAttr("prob_mod", AttrGraph)}},
-	opDef{name: "LinearAttention", since: 27, in: arity{3, 6}, out: oneTwo, run: linearAttentionOp, attrs: []attrSpec{
-		need("kv_num_heads", AttrInt), need("q_num_heads", AttrInt), floatAttr("scale", 0), strAttr("update_rule", "gated_delta"), intAttr("chunk_size", 64)}},
+	opDef{name: "LinearAttention", since: 27, in: arity{3, 6}, out: oneTwo, run: linearAttentionOp, attrs: linearAttentionAttrs},
+	opDef{name: "LinearAttention", domain: microsoft, in: arity{3, 6}, out: oneTwo, run: linearAttentionOp, attrs: linearAttentionAttrs},
 	opDef{name: "RotaryEmbedding", since: 23, in: arity{3, 4}, out: one, run: func(c *Call) error {
 		return c.rotary(c.In(1), c.In(2), c.InOpt(3))
 	}, attrs: []attrSpec{intAttr("interleaved", 0), intAttr("num_heads", 0), intAttr("rotary_embedding_dim", 0)}},
 )
+
+var linearAttentionAttrs = []attrSpec{need("kv_num_heads", AttrInt), need("q_num_heads", AttrInt), floatAttr("scale", 0),
+	strAttr("update_rule", "gated_delta"), intAttr("chunk_size", 64)}
 
 // attending is one application of attention: queries [batch, heads, l, d], keys
 // [batch, h, s, d] and values [batch, h, s, e], where heads is a multiple of h.

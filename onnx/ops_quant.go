@@ -94,6 +94,11 @@ func perBlock(t *sinter.Tensor, shape []int, axis, block int) (*sinter.Tensor, e
 	if len(s) != len(shape) || block < 0 {
 		return nil, fmt.Errorf("scales or zero points of shape %v for the shape %v", s, shape)
 	}
+	for i, d := range s {
+		if i != a && d != shape[i] {
+			return nil, fmt.Errorf("scales or zero points of shape %v for the shape %v in blocks along axis %d", s, shape, a)
+		}
+	}
 	if block == 0 { // of equal blocks
 		block = (shape[a] + s[a] - 1) / max(s[a], 1)
 	}
