@@ -185,7 +185,7 @@ func (gr *group) leaves() []*group {
 // merges back, at the step where most is alive: with all of them taken back, the
 // recorded order is the baseline.
 func (s *search) arrange(limit int64) ([]*group, []step) {
-	for {
+	for round := 0; ; round++ {
 		var order []*group
 		var steps []step
 		best, at := int64(-1), 0
@@ -199,48 +199,46 @@ func (s *search) arrange(limit int64) ([]*group, []step) {
 		if best <= limit {
 			return order, steps
 		}
-		victim := s.victim(order, steps, at)
-		if victim == nil {
+		victims := s.victims(order, at, 1+round/16) // more, the longer it takes
+		if len(victims) == 0 {
 			return order, steps
 		}
-		s.split(victim, Refusal{Rule: RulePeak, Got: float64(best), Limit: float64(limit)})
-	}
-}
-
-// victim picks the merge to take back: a pack at the step of the peak, a group
-// there, then the nearest ones around it.
-func (s *search) victim(order []*group, steps []step, at int) *group {
-	for d := 0; d < len(order); d++ {
-		for _, i := range []int{at - d, at + d} {
-			if i >= 0 && i < len(order) && len(order[i].kids) > 0 {
-				return order[i]
+		for _, gr := range victims {
+			if slices.Contains(s.groups, gr) { // still as it was
+				s.split(gr, Refusal{Rule: RulePeak, Got: float64(best), Limit: float64(limit)})
 			}
 		}
 	}
-	return nil
+}
+
+// victims picks merges to take back: that at the step of the peak, then the nearest
+// ones around it.
+func (s *search) victims(order []*group, at, n int) []*group {
+	var out []*group
+	for d := 0; d < len(order) && len(out) < n; d++ {
+		for _, i := range []int{at - d, at + d} {
+			if i >= 0 && i < len(order) && len(order[i].kids) > 0 && !slices.Contains(out, order[i]) {
+				out = append(out, order[i])
+				break
+			}
+		}
+	}
+	return out
 }
 
 // split takes a merge back and notes why.
 func (s *search) split(gr *group, why Refusal) {
-	i := slices.Index(s.groups, gr)
-	s.groups = slices.Replace(s.groups, i, i+1, gr.kids...)
-	for _, k := range gr.kids {
-		k.parent = nil
-		if gr.kind == packGroup {
-			for _, l := range k.leaves() {
-				l.pack = nil
-				if k.kind == packGroup {
-					l.pack = k
-				}
-			}
-			continue
-		}
-		// Units may have been unified since the merge.
-		k.units = slices.DeleteFunc(k.units, func(u int) bool { return s.units[u].group != gr })
-	}
-	if gr.kind != packGroup {
+	if gr.kind == packGroup {
+		s.unpack(gr)
+	} else {
+		i := slices.Index(s.groups, gr)
+		s.groups = slices.Replace(s.groups, i, i+1, gr.kids...)
 		for _, k := range gr.kids {
-			k.lowered = nil
+			k.parent, k.lowered = nil, nil
+			// Units may have been unified since the merge.
+			k.units = slices.DeleteFunc(k.units, func(u int) bool { return s.units[u].group != gr })
+		}
+		for _, k := range gr.kids {
 			s.adopt(k)
 		}
 		s.unify()
