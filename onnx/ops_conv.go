@@ -276,7 +276,7 @@ func causalConvOp(c *Call) error {
 	}
 	past := w.Dim(2) - 1
 	if c.Has(3) {
-		if x = sinter.Concat(2, c.In(3), x); c.Shape(3)[2] != past {
+		if x = sinter.Concat(2, c.In(3), x); len(c.Shape(3)) != 3 || c.Shape(3)[2] != past {
 			return fmt.Errorf("the past state has shape %v, the kernel needs %d positions", c.Shape(3), past)
 		}
 	} else {
@@ -330,7 +330,9 @@ func col2ImOp(c *Call) error {
 			return fmt.Errorf("an image of shape %v in blocks of %v", image, block)
 		}
 		counts[i] = (image[i]+w.pad[i]+w.pad[n+i]-w.span(i))/w.stride[i] + 1
-		size, count = size*k, count*counts[i]
+		if size, count = size*k, count*max(counts[i], 0); size > shape[1] || count > shape[2] {
+			return fmt.Errorf("an image of shape %v in blocks of %v from %v", image, block, shape)
+		}
 	}
 	if shape[1]%size != 0 || shape[2] != count {
 		return fmt.Errorf("an image of shape %v has %d blocks of %v, the input has shape %v", image, count, block, shape)
