@@ -192,6 +192,140 @@ var counts = []count{
   %6 = cumsum %5
   %7 = mul %4 %6
   out %7`},
+	{"concat of unaligned widths, then scaled", 1, `
+  in %1 f32[4,3]
+  in %2 f32[4,5]
+  in %3 f32[]
+  %4 = concat %1 %2 {axis=1}
+  %5 = mul %4 %3
+  out %5`},
+	{"concat of three in the middle", 1, `
+  in %1 f32[2,3,4]
+  in %2 f32[2,1,4]
+  in %3 f32[2,5,4]
+  %4 = concat %1 %2 %3 {axis=1}
+  %5 = exp %4
+  out %5`},
+	{"concat of integers", 1, `
+  in %1 i32[6]
+  in %2 i32[7]
+  %3 = concat %1 %2 {axis=0}
+  %4 = neg %3
+  out %4`},
+	{"concat of bools, compared", 1, `
+  in %1 bool[6]
+  in %2 bool[7]
+  in %3 bool[13]
+  %4 = concat %1 %2 {axis=0}
+  %5 = xor %4 %3
+  out %5`},
+	{"concat of a transposed operand", 1, `
+  in %1 f32[5,4]
+  in %2 f32[4,3]
+  %3 = permute %1 {axes=[1,0]}
+  %4 = concat %3 %2 {axis=1}
+  %5 = abs %4
+  out %5`},
+	{"concat, broadcast", 1, `
+  in %1 f32[1,8]
+  in %2 f32[2,8]
+  in %3 f32[3,1]
+  %4 = concat %1 %2 {axis=0}
+  %5 = add %4 %3
+  out %5`},
+	{"reduced and broadcast", 1, `
+  in %1 f32[6,33]
+  in %2 f32[6,33]
+  %3 = add %1 %2
+  %4 = sum %3 {axes=[1],keepdims=true}
+  %5 = sub %2 %4
+  out %5`},
+	{"two reductions", 1, `
+  in %1 f32[6,33]
+  %2 = sum %1 {axes=[1],keepdims=true}
+  %3 = max %1 {axes=[1],keepdims=true}
+  %4 = add %2 %3
+  %5 = mul %1 %4
+  out %5`},
+	{"two reductions, one after the other", 1, `
+  in %1 f32[6,33]
+  %2 = sum %1 {axes=[1],keepdims=true}
+  %3 = sub %1 %2
+  %4 = mul %3 %3
+  %5 = sum %4 {axes=[1],keepdims=true}
+  %6 = add %3 %5
+  out %6`},
+	{"an intermediate that is kept", 1, `
+  in %1 f32[6,33]
+  %2 = exp %1
+  %3 = sum %2 {axes=[1],keepdims=true}
+  %4 = div %2 %3
+  out %2 %4`},
+	{"softmax under a mask", 1, `
+  in %1 f32[6,24,24]
+  in %2 bool[24,24]
+  in %3 f32[]
+  %4 = where %2 %1 %3
+  %5 = max %4 {axes=[2],keepdims=true}
+  %6 = sub %4 %5
+  %7 = exp %6
+  %8 = sum %7 {axes=[2],keepdims=true}
+  %9 = div %7 %8
+  out %9`},
+	{"any over the whole", 1, `
+  in %1 bool[4,257]
+  %2 = any %1
+  %3 = not %2
+  out %3`},
+	{"reshaped, scaled, any", 1, `
+  in %1 f32[4,6]
+  in %2 f32[]
+  %3 = reshape %1 {shape=[8,3]}
+  %4 = gt %3 %2
+  %5 = any %4 {axes=[1]}
+  out %5`},
+	{"two reshapes of one tensor", 1, `
+  in %1 f32[6]
+  %2 = reshape %1 {shape=[1,6]}
+  %3 = reshape %1 {shape=[6,1]}
+  %4 = mul %2 %3
+  %5 = sum %4 {axes=[1]}
+  out %5`},
+	{"a lone transposition, then two operations", 1, `
+  in %1 f32[6,7]
+  in %2 f32[7,6]
+  %3 = permute %1 {axes=[1,0]}
+  %4 = add %3 %2
+  %5 = exp %4
+  out %3 %5`},
+	{"pooled branches in half precision", 1, `
+  in %1 f16[8,16]
+  in %2 f16[16]
+  in %3 f16[16]
+  in %4 f16[8,16]
+  %5 = sub %1 %2
+  %6 = div %5 %3
+  %7 = mul %4 %3
+  %8 = add %6 %7
+  out %8`},
+	{"a cast mask beside its source", 1, `
+  in %1 f32[300]
+  in %2 f32[]
+  %3 = gt %1 %2
+  %4 = cast %3 {dtype=f32}
+  %5 = mul %1 %4
+  out %3 %5`},
+	{"mean and scale in a network", 1, `
+  in %1 f32[8,16]
+  in %2 f32[16,24]
+  in %3 f32[24]
+  in %4 f32[]
+  %5 = matmul %1 %2
+  %6 = add %5 %3
+  %7 = tanh %6
+  %8 = mul %7 %4
+  %9 = permute %8 {axes=[1,0]}
+  out %9`},
 }
 
 func program(text string) string { return "program p" + strings.TrimRight(text, "\n ") + "\n" }
