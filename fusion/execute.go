@@ -239,7 +239,7 @@ func stridedNode(b *base, l ir.Layout, t ir.Tensor) ir.Node {
 	}
 	attrs, err := row.MakeAttrs(ir.A("shape", t.Shape, "offset", l.Offset, "strides", strides))
 	if err != nil {
-		panic("fusion: " + err.Error())
+		panic("sinter/fusion: BUG: " + err.Error())
 	}
 	return ir.Node{Row: row, Attrs: attrs, In: []ir.Tensor{{ID: b.id, Type: b.typ}}, Out: []ir.Tensor{t}}
 }

@@ -59,7 +59,8 @@ func (k *keyBuffer) fill(in *instance) {
 	for i := range in.leaves {
 		l := &in.leaves[i]
 		head := uint32(l.typ.DType) | uint32(len(l.typ.Shape))<<8
-		if len(l.st.layout.Strides) > 0 {
+		placed := len(l.st.layout.Strides) > 0 || l.st.layout.Offset != 0 // a scalar has no strides
+		if placed {
 			head |= 1 << 12
 		}
 		head |= uint32(in.baseOf(i)) << 14
@@ -68,7 +69,7 @@ func (k *keyBuffer) fill(in *instance) {
 			classes |= dimClass(d) << (2 * j)
 			k.dims = append(k.dims, int64(d))
 		}
-		if len(l.st.layout.Strides) > 0 {
+		if placed {
 			k.dims = append(k.dims, l.st.layout.Offset)
 			for j, st := range l.st.layout.Strides {
 				classes |= strideClass(st) << (16 + 2*j)

@@ -74,7 +74,7 @@ type stored struct {
 // whole reports whether the elements of the base, in order, are those of a value
 // of the shape.
 func (s *stored) whole(shape ir.Shape) bool {
-	if len(s.layout.Strides) == 0 {
+	if len(s.layout.Strides) == 0 && s.layout.Offset == 0 && len(shape) > 0 {
 		return true
 	}
 	if s.layout.Offset != 0 || shape.Size() != s.base.typ.Shape.Size() {
