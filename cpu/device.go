@@ -24,6 +24,7 @@ type Device struct {
 	routines map[string]Routine
 	busy     time.Duration // on nodes and launches, while windows are open
 	windows  int
+	among    []ir.Node   // of the function whose operations run one by one
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
 	damage   *ir.Error   // the first poisoned memory that was overwritten, not yet returned
 

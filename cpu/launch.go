@@ -336,6 +336,8 @@ func (r *launched) oneByOne() {
 	r.discard()
 	d := r.d
 	d.counters.reruns.Add(1)
+	d.among = r.l.Nodes.List()
+	defer func() { d.among = nil }()
 	var made []ir.ID
 	for i := range r.l.Nodes.List() {
 		n := &r.l.Nodes.List()[i]

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -96,12 +97,39 @@ func (d *Device) fail(out []ir.Tensor, err *ir.Error) {
 	if err.Device == "" {
 		e := *err
 		e.Device = d.opt.ID
+		if e.Detail == "" {
+			e.Detail = fusedWith(&e, d.among)
+		}
 		err = &e
 	}
 	d.mark(out, err)
 	if len(d.errs) < maxErrors {
 		d.errs = append(d.errs, err)
 	}
+}
+
+// maxFusedWith bounds the operations that an error lists.
+const maxFusedWith = 16
+
+// fusedWith lists the other operations of the function in which an operation
+// failed, with the user's lines.
+func fusedWith(err *ir.Error, nodes []ir.Node) string {
+	var with []string
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Row.Name == err.Op && n.Site == err.Site {
+			continue
+		}
+		if len(with) == maxFusedWith {
+			with = append(with, fmt.Sprintf("and %d more", len(nodes)-i))
+			break
+		}
+		with = append(with, strings.TrimSuffix(n.Row.Name+" "+n.Site.String(), " "))
+	}
+	if len(with) == 0 {
+		return ""
+	}
+	return "fused with " + strings.Join(with, ", ")
 }
 
 // mark gives tensors an error, which may come from an operand.
