@@ -14,6 +14,12 @@
 //     own context block, never the stack beyond its return address, so a fault
 //     in it unwinds as an ordinary Go panic.
 //
+// A kernel becomes passes over its reduced axes ([pass]): one per stage and tree.
+// Lanes run along the reduced axis where every tree is striped, else along a kept
+// one, which serves every tree, any number of reduced axes, and scans. Element
+// values that a later pass needs again come from a buffer of the row where
+// computing them twice would cost more.
+//
 // The code needs one pointer: DI addresses the context block, which holds
 // pointers, strides, extents, parameters, spilled values and partial sums. The
 // block is not Go-typed memory; [Code.Run] keeps the operands alive meanwhile.

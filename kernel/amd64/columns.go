@@ -15,7 +15,7 @@ import (
 //   - in partials, element i in partial i mod lanes: striped sums;
 //   - as a buffer of elements: deviations, which need their mean first.
 
-// place of a reduction's chunk
+// home says where a reduction's chunk lives.
 type home uint8
 
 const (

@@ -3,6 +3,7 @@ package amd64
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -20,7 +21,8 @@ type nest struct {
 	extents  []int          // axes whose full extents are further parameters
 	indices  []int          // axes whose indices are further arguments
 	compile  func() *Code
-	pool     sync.Pool // of *[]byte
+	made     atomic.Pointer[Code] // by compile, to be saved
+	pool     sync.Pool            // of *[]byte
 }
 
 // Groups of fewer elements are not worth a call each, those of more not the memory.
@@ -103,6 +105,7 @@ func newNest(k *kernel.Kernel, level Level) *nest {
 			return nil
 		}
 		c.streaming, c.nest = nil, nil
+		n.made.Store(c)
 		return c
 	})
 	return n

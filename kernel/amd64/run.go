@@ -3,6 +3,7 @@ package amd64
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/internal/execmem"
@@ -19,7 +20,8 @@ type Code struct {
 	// streaming is the same kernel with stores past the caches, for launches too
 	// large for them; nil in such code itself.
 	streaming func() *Code
-	nest      *nest // nil where there is none
+	nest      *nest                                 // nil where there is none
+	variants  struct{ stream atomic.Pointer[Code] } // made so far, to be saved
 }
 
 // context is the memory that generated code works in.
@@ -64,6 +66,7 @@ func load(p *program) (*Code, error) {
 			return nil
 		}
 		s.streaming, s.nest = nil, nil
+		c.variants.stream.Store(s)
 		return s
 	})
 	runtime.AddCleanup(c, (*execmem.Region).Free, r)
