@@ -322,6 +322,9 @@ func linearAttentionOp(c *Call) error {
 	}
 	out := make([]*sinter.Tensor, length)
 	for t := range out {
+		if err := c.Context().Err(); err != nil {
+			return err
+		}
 		key := k.At(1, t).Unsqueeze(-1) // [batch, heads, dk, 1]
 		write := v.At(1, t).Unsqueeze(-2)
 		if gated {

@@ -213,6 +213,9 @@ func nonMaxSuppressionOp(c *Call) error {
 			}
 		}
 		for class := range ss[1] {
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
 			score := scores[(b*ss[1]+class)*n:][:n]
 			var order []int
 			for i, s := range score {

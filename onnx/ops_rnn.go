@@ -167,6 +167,9 @@ func (c *Call) recurrent(gates int, defaults []string, f cell) error {
 			if reverse[k] {
 				t = length - 1 - i
 			}
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
 			next := f(d, fromX.At(0, t), state)
 			ys[t] = next[0]
 			if there != nil { // past its end a sequence keeps its state

@@ -134,6 +134,9 @@ func (c *Call) position(i, n, last int) (int, error) {
 	return at, nil
 }
 
+// maxPieces bounds the length of a sequence that one node makes of one tensor.
+const maxPieces = 1 << 20
+
 func splitToSequenceOp(c *Call) error {
 	axis, err := c.AxisAttr(0)
 	if err != nil {
@@ -159,6 +162,9 @@ func splitToSequenceOp(c *Call) error {
 		}
 	}
 	if sizes == nil {
+		if extent/equal > maxPieces {
+			return fmt.Errorf("a sequence of %d pieces; at most %d are supported", extent/equal, maxPieces)
+		}
 		for at := 0; at < extent; at += equal {
 			sizes = append(sizes, min(equal, extent-at))
 		}
