@@ -37,6 +37,20 @@ type Compiled interface {
 	Release()
 }
 
+// CodeKeeper is a compiler whose generated code can be kept and loaded by a later
+// process.
+type CodeKeeper interface {
+	// CodeID names what generates the code: architecture, instruction set, version.
+	// Code is good where the id is the same, and nowhere else. "" means none.
+	CodeID() string
+	// SaveCode returns the code of a kernel, nil if it has none. It may wait for the
+	// device.
+	SaveCode(ctx context.Context, k Compiled) ([]byte, error)
+	// LoadCode makes a kernel of code that SaveCode gave for an equal one. The code
+	// is executed as it is: the caller vouches for it.
+	LoadCode(k *kernel.Kernel, code []byte) (Compiled, error)
+}
+
 // Launch is one function: pieces that write disjoint parts of its results, in any
 // order or at once. A result whose id is not known yet is allocated, row-major,
 // with the type given.

@@ -23,10 +23,10 @@ func (c *Code) Save(b []byte) []byte {
 	b = c.program.append(b)
 	for _, v := range []*Code{c.variants.stream.Load(), c.nestCode()} {
 		if v == nil {
-			b = append(b, 0)
+			b = binary.AppendVarint(b, 0)
 			continue
 		}
-		b = v.program.append(append(b, 1))
+		b = v.program.append(binary.AppendVarint(b, 1))
 	}
 	return b
 }
