@@ -196,6 +196,11 @@ func (c *compiler) node(n *names, node *Node) {
 	if !op.in.holds(len(in)) {
 		c.problem(label, "has %d inputs, the operator takes %s", len(in), op.in)
 	}
+	for i := range min(op.in.least, len(in)) {
+		if node.Inputs[i] == "" && op.name != "Loop" { // whose count and condition may be left out
+			c.problem(label, "input %d is left out, the operator needs it", i)
+		}
+	}
 	if !op.out.holds(len(node.Outputs)) {
 		c.problem(label, "has %d outputs, the operator makes %s", len(node.Outputs), op.out)
 	}

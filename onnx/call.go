@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // errNotHost is the answer of an operator's host function that leaves the node
@@ -98,7 +99,7 @@ func (c *Call) Shape(i int) []int {
 // out, becomes a tensor that carries an error.
 func (c *Call) In(i int) *sinter.Tensor {
 	if !c.Has(i) {
-		return sinter.Failed(fmt.Errorf("input %d is missing", i))
+		return sinter.Failed(ir.Errorf(ir.ErrArgument, "input %d is missing", i))
 	}
 	return c.Enter(c.in[i])
 }
@@ -129,7 +130,7 @@ func (c *Call) Enter(v *Value) *sinter.Tensor {
 		}
 	}
 	if v == nil || v.isSeq || v.isNone || v.Elem == String {
-		return sinter.Failed(fmt.Errorf("expected a tensor of numbers, got %s", v.kind()))
+		return sinter.Failed(ir.Errorf(ir.ErrDType, "expected a tensor of numbers, got %s", v.kind()))
 	}
 	from := v.Tensor(c.Device())
 	to := c.scope.In(from)

@@ -270,7 +270,7 @@ func blocks(c *Call) (x *sinter.Tensor, b int, columns bool, err error) {
 		return x, b, false, fmt.Errorf("input 0 has %d axes, expected 4", x.Rank())
 	}
 	mode := c.Str("mode")
-	if b < 1 || mode != "DCR" && mode != "CRD" {
+	if b < 1 || b > 1<<15 || mode != "DCR" && mode != "CRD" {
 		return x, b, false, fmt.Errorf("blocks of %d, mode %q", b, mode)
 	}
 	return x, b, mode == "CRD", nil

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter"
 )
@@ -160,6 +161,9 @@ func concatOp(c *Call) error {
 
 // hostConcat joins lists, which shapes are.
 func hostConcat(c *Call) error {
+	if slices.Contains(c.in, nil) {
+		return errNotHost
+	}
 	out := &Host{Elem: c.in[0].Elem}
 	for _, v := range c.in {
 		h := v.host
