@@ -1,13 +1,12 @@
 package onnx
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sort"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter"
-	"github.com/sinter-go/sinter/ir"
 )
 
 // TestNonsense: operators meet inputs and attributes that make no sense with an
@@ -43,8 +42,7 @@ func TestNonsense(t *testing.T) {
 					}
 				}
 				_, err := a.tryValues(in...)
-				var e *ir.Error
-				if errors.As(err, &e) && e.Kind == ir.ErrInternal {
+				if err != nil && strings.Contains(err.Error(), "the operator failed") { // a panic
 					t.Errorf("%s: %v\n\tattributes %s", k.name, err, describe(a.attrs))
 					break
 				}
