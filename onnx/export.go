@@ -332,9 +332,7 @@ func putIntAttr(name string, v int64) *Attr     { return &Attr{Name: name, Kind:
 func putIntsAttr(name string, v []int64) *Attr  { return &Attr{Name: name, Kind: AttrInts, Ints: v} }
 func putFloatAttr(name string, v float32) *Attr { return &Attr{Name: name, Kind: AttrFloat, Float: v} }
 func putStrAttr(name, v string) *Attr           { return &Attr{Name: name, Kind: AttrString, Str: v} }
-func putTensorAttr(name string, t *Tensor) *Attr {
-	return &Attr{Name: name, Kind: AttrTensor, Tensor: t}
-}
+
 func putBoolAttr(name string, v bool) *Attr {
 	if v {
 		return putIntAttr(name, 1)

@@ -48,6 +48,16 @@ func (m *Model) Marshal() ([]byte, error) {
 	return b, nil
 }
 
+// Marshal returns the bytes of a TensorProto, as files of test cases hold them.
+func (t *Tensor) Marshal() ([]byte, error) {
+	w := &writer{}
+	b := w.tensor(t)
+	if w.err != nil {
+		return nil, fmt.Errorf("onnx: %w", w.err)
+	}
+	return b, nil
+}
+
 // writer encodes messages; the first error is kept.
 type writer struct{ err error }
 

@@ -103,6 +103,7 @@ func TestHelp(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help": {"--help"}, "train": {"train", "--help"}, "predict": {"predict", "-h"},
 		"devices": {"devices", "--help"}, "version": {"version", "--help"},
+		"run": {"run", "--help"}, "inspect": {"inspect", "-h"}, "verify": {"verify", "-h"}, "bench": {"bench", "-h"},
 	} {
 		r := invoke(t, "", args...)
 		golden := filepath.Join("testdata", name+".txt")

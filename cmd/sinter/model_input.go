@@ -143,11 +143,11 @@ func (f *inputFlags) value(to modelInput, what string, seed uint64) (*onnx.Value
 	case ".png", ".jpg", ".jpeg", ".gif":
 		return f.picture(what, t)
 	}
-	v, err := jsonValue([]byte(what), t)
-	if err != nil {
-		return nil, fmt.Errorf("%q is no file that is known by its ending (.npy, .npz, .json, .wav, .png, .jpg, .gif), no random:SHAPE, and as JSON: %w", what, err)
+	if json.Valid([]byte(what)) {
+		return jsonValue([]byte(what), t)
 	}
-	return v, nil
+	_, err := jsonValue([]byte(what), t)
+	return nil, fmt.Errorf("%q is no file that is known by its ending (.npy, .npz, .json, .wav, .png, .jpg, .gif), no random:SHAPE, and as JSON: %w", what, err)
 }
 
 func (f *inputFlags) archive(path, name string, t *onnx.Type) (*onnx.Value, error) {
