@@ -59,7 +59,7 @@ func upsampleOp(c *Call) error {
 	if len(scales) != len(shape) {
 		return fmt.Errorf("%d scales for the shape %v", len(scales), shape)
 	}
-	o := resizing{mode: c.Str("mode"), coordinates: "asymmetric", nearest: "floor"}
+	o := resizing{mode: c.Str("mode"), coordinates: "asymmetric", nearest: "simple"}
 	axes := make([]axisResizing, len(shape))
 	for i, s := range scales {
 		to, err := scaled(shape[i], s)
@@ -84,6 +84,9 @@ func resizeOp(c *Call) error {
 	shape := c.Shape(0)
 	o := resizing{mode: c.Str("mode"), coordinates: c.Str("coordinate_transformation_mode"), nearest: c.Str("nearest_mode"), cubic: c.Float("cubic_coeff_a"),
 		antialias: c.Bool("antialias"), excludeOutside: c.Bool("exclude_outside"), extrapolation: c.Float("extrapolation_value")}
+	if o.nearest == "simple" {
+		return fmt.Errorf("the attribute nearest_mode is %q", o.nearest)
+	}
 	which := c.Ints("axes")
 	if !c.HasAttr("axes") {
 		which = make([]int, len(shape))
@@ -277,6 +280,10 @@ func (o *resizing) taps(r axisResizing) (*taps, error) {
 				v = math.Ceil(v - 0.5)
 			case "round_prefer_ceil":
 				v = math.Floor(v + 0.5)
+			case "simple": // of the opsets before there was a choice: up where it shrinks
+				if v = math.Floor(v); r.scale < 1 {
+					v = math.Ceil(at[i])
+				}
 			case "floor":
 				v = math.Floor(v)
 			case "ceil":

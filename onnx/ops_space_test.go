@@ -306,6 +306,7 @@ func TestResizeRules(t *testing.T) {
 	near(t, "Upsample of opset 7", applied{op: "Upsample", opset: 7, attrs: []*Attr{{Name: "scales", Kind: AttrFloats, Floats: []float32{1, 1, 2}}, strA("mode", "linear")}}.one(t, x.f32()),
 		row(1, 1.5, 2, 2.5, 3, 3.5, 4, 4), 1e-6)
 	near(t, "Resize of opset 10", applied{op: "Resize", opset: 10}.one(t, x.f32(), scales(1, 1, 0.5)), row(1, 3), 0)
+	near(t, "Resize of opset 10 to 0.6", applied{op: "Resize", opset: 10}.one(t, x.f32(), scales(1, 1, 0.6)), row(1, 3), 0)
 	for i, in := range [][]*sinter.Tensor{
 		{x.f32()}, {x.f32(), nil, scales(1, 1)}, {x.f32(), nil, scales(1, 1, 0)}, {x.f32(), nil, scales(1, 1, float32(math.NaN()))},
 		{x.f32(), nil, scales(1, 1, 1e30)}, {x.f32(), nil, nil, sizes(1, 1, -4)}, {sinter.Zeros(sinter.F32, 1, 1, 0), nil, nil, sizes(1, 1, 4)},
