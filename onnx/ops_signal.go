@@ -17,7 +17,7 @@ func window(name string, a ...float64) opDef {
 			return err
 		}
 		e := Elem(c.Int("output_datatype"))
-		if n < 0 || n > 1<<28 || !e.DType().Valid() || e.Narrow() {
+		if n < 0 || n > 1<<24 || !e.DType().Valid() || e.Narrow() {
 			return fmt.Errorf("a window of %d elements of %s", n, e)
 		}
 		period := float64(n)
@@ -207,11 +207,11 @@ func melOp(c *Call) error {
 		return err
 	}
 	e := Elem(c.Int("output_datatype"))
-	if bins < 1 || bins > 1<<16 || length < 1 || length > 1<<24 || rate < 1 || !e.DType().Valid() || e.Narrow() || lower < 0 || upper < lower {
+	if bins < 1 || bins > 1<<16 || length < 1 || length > 1<<24 || rate < 1 || !e.DType().Valid() || e.Narrow() || !(lower >= 0) || !(upper >= lower) || math.IsInf(upper, 0) {
 		return fmt.Errorf("%d bins of %d frequencies at %d samples per second, from %v to %v", bins, length, rate, lower, upper)
 	}
 	rows := length/2 + 1
-	if rows*bins > 1<<28 {
+	if rows*bins > 1<<24 {
 		return fmt.Errorf("a matrix of %d by %d is too large", rows, bins)
 	}
 	mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }
@@ -220,7 +220,7 @@ func melOp(c *Call) error {
 	width := (mel(upper) - low) / float64(bins+2)
 	for i := range edges {
 		hz := 700 * (math.Pow(10, (low+float64(i)*width)/2595) - 1)
-		edges[i] = int(math.Floor(float64(length+1) * hz / float64(rate)))
+		edges[i] = int(math.Floor(min(float64(length+1)*hz/float64(rate), 1<<40)))
 	}
 	h := &Host{Elem: Double, Shape: []int{rows, bins}, Floats: make([]float64, rows*bins)}
 	set := func(row, bin int, v float64) {
@@ -233,11 +233,11 @@ func melOp(c *Call) error {
 		if mid == left {
 			set(mid, i, 1)
 		} else {
-			for j := left; j <= mid; j++ {
+			for j := left; j <= min(mid, rows-1); j++ {
 				set(j, i, float64(j-left)/float64(mid-left))
 			}
 		}
-		for j := mid; j < right; j++ {
+		for j := mid; j < min(right, rows); j++ {
 			set(j, i, float64(right-j)/float64(right-mid))
 		}
 	}
