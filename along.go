@@ -76,8 +76,8 @@ func (t *Tensor) ScatterND(index, src *Tensor, mode PutMode) *Tensor {
 // OneHot makes rows of n elements of a dtype along a new last axis: 1 (true) at
 // the index that t holds, 0 elsewhere, and everywhere if t is not in 0 to n-1.
 func (t *Tensor) OneHot(n int, d DType) *Tensor {
-	if t.failure() == nil && !t.typ.DType.IsInt() {
-		return t.raise("one_hot", ir.Errorf(ir.ErrDType, "the indices are %s, expected integers", t.typ.DType))
+	if t.failure() == nil && !t.typ().DType.IsInt() {
+		return t.raise("one_hot", ir.Errorf(ir.ErrDType, "the indices are %s, expected integers", t.typ().DType))
 	}
 	hit := t.Cast(I64).Unsqueeze(-1).Eq(t.iota(I64, n))
 	return hit.Cast(d)

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/fusion"
 )
 
 // own opens a device that no other test uses.
@@ -36,7 +37,11 @@ func memory(t *testing.T, d *sinter.Device) backend.MemoryUsage {
 	if err := d.Sync(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	u, err := d.Backend().(backend.Memory).MemoryUsage(context.Background())
+	m, ok := backend.As[backend.Memory](d.Backend())
+	if !ok {
+		t.Fatal("the device does not tell its memory")
+	}
+	u, err := m.MemoryUsage(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +264,7 @@ func TestStreams(t *testing.T) {
 	if got := read(t, y); fmt.Sprint(got) != "[702 703]" {
 		t.Errorf("got %v", got)
 	}
-	if c := s.Cuts(); c.Ops < 1 {
+	if c := s.Cuts(); c[fusion.CutOps] < 1 {
 		t.Errorf("cuts %+v, want some for the number of operations", c)
 	}
 	a, b := sinter.NewGenerator(3), sinter.NewGenerator(3)

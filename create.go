@@ -105,11 +105,11 @@ func FromBytes(o Of, d DType, data []byte, shape ...int) *Tensor {
 }
 
 func upload(s *Stream, typ ir.Type, data []byte) *Tensor {
-	h := newHandle(s, typ)
-	if err := s.dev.backend.Upload(ir.Tensor{ID: h.id, Type: typ}, data); err != nil {
+	v, err := s.fs.Upload(typ, data)
+	if err != nil {
 		return createError("upload", err)
 	}
-	return &Tensor{typ: typ, h: h}
+	return &Tensor{v: v}
 }
 
 func createError(op string, err error) *Tensor {
@@ -164,9 +164,9 @@ func (o Of) Arange(start, stop, step int, d DType) *Tensor {
 		return createError("arange", ir.Errorf(ir.ErrShape, "from %d to %d in steps of %d: too many elements", start, stop, step))
 	}
 	if start == 0 && step == 1 && d.IsInt() { // wraps like the cast below
-		return apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{int(n)}, "dtype", d))[0]
+		return indices(o.stream(), d, int(n))
 	}
-	t := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{int(n)}, "dtype", I64))[0]
+	t := indices(o.stream(), I64, int(n))
 	return t.Mul(step).Add(start).Cast(d)
 }
 

@@ -91,7 +91,7 @@ func tryBody(r *ir.Row) error {
 
 // DefineRoutine says how a device computes an opaque row.
 func DefineRoutine(d *Device, row string, f backend.Routine) error {
-	b, ok := backend.As[backend.Routines](d.backend)
+	b, ok := backend.As[backend.Routines](d.client)
 	if !ok {
 		return ir.Errorf(ir.ErrUnsupported, "device %s takes no routines", d)
 	}
@@ -121,7 +121,7 @@ func decompose(r *ir.Row, s *Stream, scope *Scope, attrs ir.Attrs, in []*Tensor)
 		t, ok := parts[i].(*Tensor)
 		if ok && t != nil && t.err != nil {
 			out[i] = errored(t.err)
-		} else if ok && t != nil && i < len(types) && t.typ.Equal(types[i]) {
+		} else if ok && t != nil && i < len(types) && t.typ().Equal(types[i]) {
 			c := *t
 			if own {
 				c.result = i // of the row; otherwise it stays a result of a part
@@ -130,7 +130,7 @@ func decompose(r *ir.Row, s *Stream, scope *Scope, attrs ir.Attrs, in []*Tensor)
 		}
 	}
 	if own && out[0].err == nil {
-		track(r, attrs, in, out, scope)
+		trackIf(r, attrs, in, out, scope)
 	}
 	return out
 }

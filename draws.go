@@ -82,7 +82,7 @@ func (g *Generator) Shuffle(t *Tensor, axis int) *Tensor {
 
 // like draws uniform numbers where t is, and in its scope.
 func (g *Generator) like(t *Tensor, d DType, shape ...int) *Tensor {
-	return t.owned(g.Uniform(Of{t.h.stream}, d, shape...))
+	return t.owned(g.Uniform(Of{t.stream()}, d, shape...))
 }
 
 // owned makes a tensor that was drawn for t a member of its scope.
@@ -91,7 +91,7 @@ func (t *Tensor) owned(c *Tensor) *Tensor {
 		return c
 	}
 	c.scope = t.scope
-	if err := t.scope.own([]*Tensor{c}); err != nil {
+	if err := t.scope.own(c.v); err != nil {
 		return errored(err)
 	}
 	return c
@@ -121,8 +121,8 @@ func (g *Generator) Multinomial(weights *Tensor, k int, replace bool) *Tensor {
 	}
 	s := t.shape()
 	switch {
-	case !t.typ.DType.IsFloat():
-		return t.raise("multinomial", ir.Errorf(ir.ErrDType, "the weights are %s, expected floats", t.typ.DType))
+	case !t.typ().DType.IsFloat():
+		return t.raise("multinomial", ir.Errorf(ir.ErrDType, "the weights are %s, expected floats", t.typ().DType))
 	case len(s) == 0:
 		return t.argument("multinomial", "the weights are a scalar, expected a last axis")
 	case k < 0 || k > 0 && s[len(s)-1] == 0 || !replace && k > s[len(s)-1]:
@@ -131,7 +131,7 @@ func (g *Generator) Multinomial(weights *Tensor, k int, replace bool) *Tensor {
 	last := len(s) - 1
 	w := t.Detach().Cast(F64)
 	if !replace {
-		noise := t.owned(g.Gumbel(Of{t.h.stream}, F64, s...))
+		noise := t.owned(g.Gumbel(Of{t.stream()}, F64, s...))
 		_, index := w.Log().Add(noise).TopK(k, -1, true)
 		return index
 	}
@@ -155,13 +155,13 @@ func (g *Generator) Dropout(t *Tensor, p float64) *Tensor {
 	switch {
 	case !(p >= 0 && p <= 1):
 		return t.raise("dropout", ir.Errorf(ir.ErrArgument, "the probability is %v, expected 0 to 1", p))
-	case !t.typ.DType.IsFloat():
-		return t.raise("dropout", ir.Errorf(ir.ErrDType, "the elements are %s, expected floats", t.typ.DType))
+	case !t.typ().DType.IsFloat():
+		return t.raise("dropout", ir.Errorf(ir.ErrDType, "the elements are %s, expected floats", t.typ().DType))
 	case p == 0:
 		return t
 	case p == 1:
 		return Where(t.iota(I64, t.shape()...).Lt(0), t, 0)
 	}
-	keep := t.owned(g.Bernoulli(Of{t.h.stream}, 1-p, t.shape()...))
+	keep := t.owned(g.Bernoulli(Of{t.stream()}, 1-p, t.shape()...))
 	return Where(keep, t.Mul(1/(1-p)), 0)
 }

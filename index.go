@@ -6,6 +6,14 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
+// The rows of these functions.
+var (
+	rowWhere      = row("where")
+	rowConcat     = row("concat", "axis")
+	rowGather     = row("gather", "axis")
+	rowScatterAdd = row("scatter_add", "axis")
+)
+
 // Where takes x where the bool tensor cond is true, else z; all broadcast. x or
 // z may be a Go constant, but not both.
 func Where(cond *Tensor, x, z any) *Tensor {
@@ -13,18 +21,18 @@ func Where(cond *Tensor, x, z any) *Tensor {
 	tz, okz := z.(*Tensor)
 	switch {
 	case ok && !okz:
-		tz = tx.operand(z)
+		tz = tx.scalar(z)
 	case okz && !ok:
-		tx = tz.operand(x)
+		tx = tz.scalar(x)
 	case !ok:
 		return cond.argument("where", "both branches are constants; make one a tensor, so that the dtype is known")
 	}
-	return apply1("where", []*Tensor{cond, tx, tz})
+	return rowWhere.bare.ternary(cond, tx, tz)
 }
 
 // Concat puts tensors side by side along an axis.
 func Concat(axis int, ts ...*Tensor) *Tensor {
-	return apply(ir.Lookup("concat"), nil, ts, ir.A("axis", axis))[0]
+	return rowConcat.with(intAttr(axis)).several(ts)
 }
 
 // Stack puts tensors of one shape side by side along a new axis.
@@ -43,13 +51,13 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 // its place. Negative indices count from the end; one out of range makes the
 // result an error when it is read.
 func (t *Tensor) Gather(axis int, index *Tensor) *Tensor {
-	return apply1("gather", []*Tensor{t, index}, ir.A("axis", axis)...)
+	return rowGather.with(intAttr(axis)).binary(t, index)
 }
 
 // ScatterAdd returns t with slice i of src added to slice index[i] along an
 // axis, in ascending i.
 func (t *Tensor) ScatterAdd(axis int, index, src *Tensor) *Tensor {
-	return apply1("scatter_add", []*Tensor{t, index, src}, ir.A("axis", axis)...)
+	return rowScatterAdd.with(intAttr(axis)).ternary(t, index, src)
 }
 
 // NonZeroMax returns the coordinates of the nonzero elements in row-major order,
@@ -57,7 +65,7 @@ func (t *Tensor) ScatterAdd(axis int, index, src *Tensor) *Tensor {
 // do not depend on data, so it neither waits nor cuts a segment.
 func (t *Tensor) NonZeroMax(max int) (coords, count *Tensor) {
 	x := t
-	if t.failure() == nil && t.typ.DType != Bool {
+	if t.failure() == nil && t.typ().DType != Bool {
 		x = t.Ne(0)
 	}
 	out := apply(ir.Lookup("nonzero"), nil, []*Tensor{x}, ir.A("max", max))

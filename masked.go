@@ -8,8 +8,8 @@ import (
 
 // mask expands a mask to the shape of t, which it may not widen.
 func (t *Tensor) mask(op string, m *Tensor) *Tensor {
-	if m.failure() == nil && m.typ.DType != Bool {
-		return t.raise(op, ir.Errorf(ir.ErrDType, "the mask is %s, expected bool", m.typ.DType))
+	if m.failure() == nil && m.typ().DType != Bool {
+		return t.raise(op, ir.Errorf(ir.ErrDType, "the mask is %s, expected bool", m.typ().DType))
 	}
 	if t.failure() == nil && m.failure() == nil && !m.shape().Equal(t.shape()) {
 		return m.Expand(t.shape()...)

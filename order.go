@@ -49,7 +49,7 @@ func (t *Tensor) quantile(op string, q float64, over []Axes) *Tensor {
 	if !(q >= 0 && q <= 1) {
 		return t.raise(op, ir.Errorf(ir.ErrArgument, "q is %v, expected 0 to 1", q))
 	}
-	if t.failure() == nil && !t.typ.DType.IsFloat() {
+	if t.failure() == nil && !t.typ().DType.IsFloat() {
 		return t.Cast(F64).quantile(op, q, over)
 	}
 	flat, shape, err := t.lanes(over)
@@ -137,8 +137,8 @@ func (t *Tensor) BinCount(n int, weights *Tensor) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	if !t.typ.DType.IsInt() || n < 0 {
-		return t.raise("bin_count", ir.Errorf(ir.ErrArgument, "%d bins of %s, expected at least 0 bins of integers", n, t.typ.DType))
+	if !t.typ().DType.IsInt() || n < 0 {
+		return t.raise("bin_count", ir.Errorf(ir.ErrArgument, "%d bins of %s, expected at least 0 bins of integers", n, t.typ().DType))
 	}
 	index := t.Cast(I64).Flatten()
 	if weights == nil {

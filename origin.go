@@ -55,23 +55,26 @@ func (t *Tensor) Origin() (*Origin, int) {
 	return t.origin, t.result
 }
 
-// track gives results an origin if a gradient can reach an operand through them.
-func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
+// trackIf is track if a gradient can reach an operand through the results.
+func trackIf(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
 	if scope != nil && scope.noGrad || !r.Differentiable() {
 		return
 	}
-	needed := false
 	for _, t := range in {
-		needed = needed || t.origin != nil
+		if t.origin != nil {
+			track(r, attrs, in, out)
+			return
+		}
 	}
-	if !needed {
-		return
-	}
+}
+
+// track gives results an origin.
+func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor) {
 	o := &Origin{Row: r, Attrs: attrs, In: append([]*Tensor(nil), in...), Seq: originSeq.Add(1)}
 	for _, t := range out {
 		plain := *t
 		o.Out = append(o.Out, &plain)
-		if t.typ.DType.IsFloat() {
+		if t.typ().DType.IsFloat() {
 			t.origin = o
 		}
 	}
@@ -81,7 +84,7 @@ func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
 // has gradients.
 func (o *Origin) Result(i int) *Tensor {
 	t := *o.Out[i]
-	if t.typ.DType.IsFloat() {
+	if t.typ().DType.IsFloat() {
 		t.origin, t.result = o, i
 	}
 	return &t
@@ -105,14 +108,14 @@ func GraphOf(t *Tensor) (Graph, error) {
 	if err := t.failure(); err != nil {
 		return Graph{}, err
 	}
-	return Graph{Stream: t.h.stream, Scope: t.scope}, nil
+	return Graph{Stream: t.stream(), Scope: t.scope}, nil
 }
 
 // At returns the graph for operations of which t is an operand or a result: with
 // constants on its device.
 func (g Graph) At(t *Tensor) Graph {
-	if t != nil && t.h != nil && g.Stream != nil && t.h.stream.dev != g.Stream.dev {
-		g.Stream = t.h.stream
+	if t != nil && t.v != nil && g.Stream != nil && t.stream().dev != g.Stream.dev {
+		g.Stream = t.stream()
 	}
 	return g
 }
@@ -152,7 +155,7 @@ func (g Graph) ApplyN(row string, in []ir.Value, attrs ...ir.Named) []ir.Value {
 	for i, t := range out {
 		if len(in) == 0 && g.Scope != nil && t.err == nil {
 			t.scope = g.Scope
-			if err := g.Scope.own([]*Tensor{t}); err != nil {
+			if err := g.Scope.own(t.v); err != nil {
 				t = errored(err)
 			}
 		}
@@ -170,12 +173,9 @@ func (g Graph) Scalar(v float64, t DType) ir.Value {
 	if err != nil {
 		return errored(err)
 	}
-	c := full(g.Stream, nil, s)
-	if g.Scope != nil && c.err == nil {
+	c := g.Stream.constant(s)
+	if c.err == nil {
 		c.scope = g.Scope
-		if err := g.Scope.own([]*Tensor{c}); err != nil {
-			return errored(err)
-		}
 	}
 	return c
 }
@@ -183,7 +183,7 @@ func (g Graph) Scalar(v float64, t DType) ir.Value {
 // Type returns the type of a value.
 func (g Graph) Type(v ir.Value) ir.Type {
 	if t, ok := v.(*Tensor); ok && t != nil {
-		return t.typ
+		return t.typ()
 	}
 	return ir.Type{}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -141,7 +140,5 @@ func (p *printer) integer(i int64) string {
 		return strconv.FormatInt(int64(kernel.Convert(I64, d, p.bits(i))), 10)
 	}
 }
-
-func keepAlive(t *Tensor) { runtime.KeepAlive(t) }
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

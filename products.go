@@ -152,7 +152,7 @@ func (t *Tensor) MatrixPower(n int) *Tensor {
 	if len(s) < 2 || s[len(s)-1] != s[len(s)-2] {
 		return t.argument("matrix_power", "%v, expected square matrices in the last two axes", s)
 	}
-	if t.typ.DType == Bool {
+	if t.typ().DType == Bool {
 		return t.raise("matrix_power", ir.Errorf(ir.ErrDType, "the elements are bool, expected numbers"))
 	}
 	x, k := t, uint(n)
@@ -161,7 +161,7 @@ func (t *Tensor) MatrixPower(n int) *Tensor {
 	}
 	if k == 0 {
 		size := s[len(s)-1]
-		eye := t.iota(I64, size, 1).Eq(t.iota(I64, size)).Cast(t.typ.DType)
+		eye := t.iota(I64, size, 1).Eq(t.iota(I64, size)).Cast(t.typ().DType)
 		return eye.Expand(s...)
 	}
 	var y *Tensor

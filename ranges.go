@@ -32,7 +32,7 @@ func (o Of) ArangeFloat(start, stop, step float64, d DType) *Tensor {
 
 // progression is start + i·step, computed in f64.
 func (o Of) progression(op string, start, step float64, n int, d DType) *Tensor {
-	i := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{n}, "dtype", F64))[0]
+	i := indices(o.stream(), F64, n)
 	return i.Mul(step).Add(start).castTo(op, d)
 }
 
@@ -61,7 +61,7 @@ func (o Of) diagonal(op string, rows, columns, offset int, d DType, below bool) 
 	if err := (ir.Shape{rows, columns}).Check(); err != nil {
 		return createError(op, err)
 	}
-	column := apply(ir.Lookup("iota"), o.stream(), nil, ir.A("shape", []int{columns}, "dtype", I64))[0]
+	column := indices(o.stream(), I64, columns)
 	edge := column.iota(I64, rows, 1).Add(min(max(offset, -rows-1), columns+1))
 	if below {
 		return column.Le(edge).Cast(d)
@@ -91,11 +91,11 @@ func (t *Tensor) FullLike(v any) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	s, err := scalarOf(v, t.typ.DType)
+	s, err := scalarOf(v, t.typ().DType)
 	if err != nil {
 		return t.raise("full_like", err)
 	}
-	c := full(t.h.stream, t.typ.Shape, s)
+	c := full(t.stream(), t.typ().Shape, s)
 	return t.beside(c)
 }
 

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -36,24 +37,11 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 			note(i, err)
 			continue
 		}
-		if err := pin(ts[i : i+1]); err != nil {
-			note(i, err)
-			continue
+		d := t.stream().dev
+		if byDevice[d] == nil {
+			order = append(order, d)
 		}
-		defer t.h.life.unpin()
-		s := t.h.stream
-		if err := s.wait(ctx, t.h.id); err != nil {
-			note(i, err)
-			continue
-		}
-		if err := s.failure(t.h.id); err != nil {
-			note(i, err)
-			continue
-		}
-		if byDevice[s.dev] == nil {
-			order = append(order, s.dev)
-		}
-		byDevice[s.dev] = append(byDevice[s.dev], i)
+		byDevice[d] = append(byDevice[d], i)
 	}
 	type answer struct {
 		data []backend.Data
@@ -63,12 +51,12 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 	answers := make([]answer, len(order))
 	ask := func(k int) {
 		d := order[k]
-		ids := make([]ir.ID, 0, len(ts))
+		values := make([]*fusion.Value, 0, len(ts))
 		for _, i := range byDevice[d] {
-			ids = append(ids, ts[i].h.id)
+			values = append(values, ts[i].v)
 		}
 		a := &answers[k]
-		a.data, a.errs, a.err = d.backend.Read(ctx, ids...)
+		a.data, a.errs, a.err = d.client.ReadValues(ctx, values)
 	}
 	var wg sync.WaitGroup
 	for k := 1; k < len(order); k++ {
@@ -90,9 +78,6 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 				out[i] = Array{a.data[j].Type.DType, a.data[j].Type.Shape, a.data[j].Bytes}
 			}
 		}
-	}
-	for _, t := range ts { // reading keeps tensors alive until here
-		keepAlive(t)
 	}
 	return out, first
 }
@@ -134,8 +119,8 @@ func Data[T Element](ctx context.Context, t *Tensor) ([]T, error) {
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
-	if d := dtypeOf[T](); d != t.typ.DType { // before waiting
-		return Values[T](Array{DType: t.typ.DType})
+	if d := dtypeOf[T](); d != t.typ().DType { // before waiting
+		return Values[T](Array{DType: t.typ().DType})
 	}
 	a, err := Read(ctx, t)
 	if err != nil {
@@ -151,7 +136,7 @@ func Item[T Element](ctx context.Context, t *Tensor) (T, error) {
 		return zero, err
 	}
 	if t.Size() != 1 {
-		return zero, t.argument("item", "%v has %d elements, expected 1", t.typ.Shape, t.Size()).Err()
+		return zero, t.argument("item", "%v has %d elements, expected 1", t.typ().Shape, t.Size()).Err()
 	}
 	v, err := Data[T](ctx, t)
 	if err != nil {

@@ -122,7 +122,7 @@ func (t *Tensor) repeated(op string, axis, count int, each bool) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	if n := t.typ.Shape[axis]; count < 0 || count > ir.MaxElements/max(n, 1) {
+	if n := t.typ().Shape[axis]; count < 0 || count > ir.MaxElements/max(n, 1) {
 		return t.raise(op, ir.Errorf(ir.ErrArgument, "the count of axis %d, of extent %d, is %d, expected at least 0 and a result within the limits of a tensor", axis, n, count))
 	}
 	if count == 1 {

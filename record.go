@@ -1,13 +1,9 @@
 package sinter
 
 import (
-	"math"
-	"reflect"
-	"runtime"
-
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/kernel"
 )
 
 // Apply records an operation by the name of its row: the way to custom
@@ -36,199 +32,174 @@ func apply1(row string, in []*Tensor, attrs ...ir.Named) *Tensor {
 // apply records a row. The stream is that of the operands' scope, or of the
 // first operand; rows without operands name it.
 func apply(r *ir.Row, s *Stream, in []*Tensor, named []ir.Named) []*Tensor {
-	fail := func(err error) []*Tensor {
-		out := make([]*Tensor, r.NumResults())
+	u := use{row: r}
+	if u.attrs, u.err = r.MakeAttrs(named); u.err == nil {
+		u.op = fusion.OpOf(r, u.attrs)
+	}
+	out := make([]*Tensor, r.NumResults())
+	u.on(s, in, out)
+	return out
+}
+
+// use is what is applied: a row with attributes.
+type use struct {
+	row   *ir.Row
+	attrs ir.Attrs
+	op    *fusion.Op
+	err   error // the attributes do not fit
+}
+
+// on records the use on tensors and puts the results into out; on an error all
+// of them carry it.
+func (u *use) on(s *Stream, in, out []*Tensor) {
+	if err := u.record(s, in, out); err != nil {
 		for i := range out {
 			out[i] = errored(err)
 		}
-		return out
 	}
-	raise := func(err error) []*Tensor {
-		e := *ir.AsError(err)
-		e.Site = callsite.Find()
-		e.Op = r.Name
-		if e.Operands == nil {
-			e.Operands = typesOf(in)
-		}
-		return fail(&e)
+}
+
+// raise makes err one of the operation, at the user's line.
+func (u *use) raise(err error, in []*Tensor) *ir.Error {
+	e := *ir.AsError(err)
+	e.Site = callsite.Find()
+	e.Op = u.row.Name
+	if e.Operands == nil {
+		e.Operands = typesOf(in)
 	}
+	return &e
+}
+
+// operandError is the error of results with an operand that carries err.
+func (u *use) operandError(t *Tensor, err *ir.Error, in []*Tensor) *ir.Error {
+	switch {
+	case t == nil || t.err == nil:
+		return u.raise(err, in)
+	case err.Op != "":
+		return err // the first error is passed on as it is
+	}
+	e := *err // a constant that does not fit: of this operation
+	e.Op, e.Operands = u.row.Name, typesOf(in)
+	return &e
+}
+
+func (u *use) record(s *Stream, in, out []*Tensor) *ir.Error {
+	tracked := false
 	for _, t := range in {
-		if t != nil && t.err != nil {
-			if t.err.Op != "" {
-				return fail(t.err) // the first error is passed on as it is
-			}
-			e := *t.err // a constant that does not fit: of this operation
-			e.Op, e.Operands = r.Name, typesOf(in)
-			return fail(&e)
-		}
 		if err := t.failure(); err != nil {
-			return raise(err)
+			return u.operandError(t, err, in)
 		}
+		tracked = tracked || t.origin != nil
 	}
-	if err := pin(in); err != nil {
-		return raise(err)
-	}
-	defer unpin(in)
 	scope, err := meet(in)
 	if err != nil {
-		return raise(err)
-	}
-	if s == nil {
-		if len(in) == 0 {
-			return raise(ir.Errorf(ir.ErrArgument, "an operation without operands needs a device"))
-		}
-		s = in[0].h.stream
+		return u.raise(err, in)
 	}
 	if len(in) > 0 {
 		if in, err = together(in); err != nil {
-			return raise(err)
+			return u.raise(err, in)
 		}
-		if in[0].h.stream.dev != s.dev {
-			s = in[0].h.stream
+		if at := in[0].stream(); s == nil || at.dev != s.dev {
+			s = at
 		}
+	} else if s == nil {
+		return u.raise(ir.Errorf(ir.ErrArgument, "an operation without operands needs a device"), in)
 	}
 	if scope != nil && scope.stream != nil && scope.stream.dev == s.dev {
 		s = scope.stream
 	}
-	attrs, err := r.MakeAttrs(named)
+	if u.err != nil {
+		return u.raise(u.err, in)
+	}
+	var some [4]ir.Type
+	types := some[:0]
+	for _, t := range in {
+		types = append(types, t.typ())
+	}
+	fs := s.fs
+	if scope != nil && scope.unfused {
+		fs = s.unfused()
+	}
+	outTypes, err := fs.Infer(u.op, u.attrs, types)
 	if err != nil {
-		return raise(err)
+		return u.raise(err, in)
 	}
-	types := typesOf(in)
-	outTypes, err := ir.Infer(r, types, attrs)
-	if err != nil {
-		return raise(err)
+	if u.row.Decompose != nil {
+		copy(out, decompose(u.row, s, scope, u.attrs, in))
+		return nil
 	}
-	if r.Decompose != nil {
-		return decompose(r, s, scope, attrs, in)
+	var someIn, someOut [4]*fusion.Value
+	ins, outs := someIn[:0], someOut[:0]
+	for _, t := range in {
+		ins = append(ins, t.v)
 	}
-	node := ir.Node{Row: r, Attrs: attrs, In: make([]ir.Tensor, len(in)), Out: make([]ir.Tensor, len(outTypes)), Site: scope.line()}
-	var borrowed []ir.ID
-	for i, t := range in {
-		id := t.h.id
-		if t.h.stream != s {
-			if id, err = s.adopt(t.h); err != nil {
-				s.dev.backend.Free(borrowed...)
-				return fail(err)
-			}
-			borrowed = append(borrowed, id)
+	tracked = tracked && u.row.Differentiable() && (scope == nil || !scope.noGrad)
+	for i := range out {
+		out[i] = newTensor(tracked)
+		out[i].scope, out[i].result = scope, i
+		outs = append(outs, out[i].v)
+	}
+	if err := fs.Record(u.op, u.attrs, ins, outTypes, outs, scope.line); err != nil {
+		if e := ir.AsError(err); e.Op != "" {
+			return e
 		}
-		node.In[i] = ir.Tensor{ID: id, Type: t.typ}
-	}
-	out := make([]*Tensor, len(outTypes))
-	for i, ty := range outTypes {
-		out[i] = &Tensor{typ: ty, h: newHandle(s, ty), scope: scope, result: i}
-		node.Out[i] = ir.Tensor{ID: out[i].h.id, Type: ty}
+		return u.raise(err, in)
 	}
 	if scope != nil {
-		if err := scope.own(out); err != nil {
-			s.dev.backend.Free(borrowed...)
-			return raise(err)
+		for i, v := range outs {
+			if err := scope.own(v); err != nil {
+				for _, v := range outs[i:] {
+					v.Release()
+				}
+				return u.raise(err, in)
+			}
 		}
 	}
-	track(r, attrs, in, out, scope)
-	s.record(node, borrowed)
-	runtime.KeepAlive(in) // a handle collected before the node was recorded would be freed before it
-	return out
+	if tracked {
+		track(u.row, u.attrs, in, out)
+	}
+	return nil
+}
+
+// newTensor makes a tensor and its value, which is to be recorded.
+func newTensor(tracked bool) *Tensor {
+	if tracked { // see made
+		return &Tensor{v: new(fusion.Value)}
+	}
+	m := new(made)
+	m.v = &m.value
+	return &m.Tensor
 }
 
 func typesOf(in []*Tensor) []ir.Type {
 	out := make([]ir.Type, 0, len(in))
 	for _, t := range in {
-		if t != nil && t.typ.DType.Valid() {
-			out = append(out, t.typ)
+		if t != nil && t.typ().DType.Valid() {
+			out = append(out, t.typ())
 		}
 	}
 	return out
 }
 
-// operand makes a tensor of a method argument: a tensor as it is, a Go number or
-// bool as a scalar of the receiver's dtype.
-func (t *Tensor) operand(v any) *Tensor {
-	if x, ok := v.(*Tensor); ok {
-		return x
-	}
-	if err := t.failure(); err != nil {
-		return errored(err)
-	}
-	s, err := scalarOf(v, t.typ.DType)
-	if err != nil {
-		e := *ir.AsError(err)
-		e.Site = callsite.Find()
-		return errored(&e)
-	}
-	c := full(t.h.stream, nil, s)
-	return t.beside(c)
-}
-
-// beside puts a tensor that was made for t into its scope, which releases it: the
-// caller may never see it.
-func (t *Tensor) beside(c *Tensor) *Tensor {
-	if t.scope == nil || c.err != nil {
-		return c
-	}
-	c.scope = t.scope
-	if err := c.scope.own([]*Tensor{c}); err != nil {
-		c.Release()
-		e := *ir.AsError(err)
-		e.Site = callsite.Find()
-		return errored(&e)
-	}
-	return c
-}
-
 // full records a constant tensor.
 func full(s *Stream, shape ir.Shape, v ir.Scalar) *Tensor {
-	return apply(ir.Lookup("full"), s, nil, ir.A("shape", shape, "dtype", v.DType, "value", v))[0]
+	var room intList
+	return rowFull.with(room.of(shape), dtypeAttr(v.DType), ir.Attr{Kind: ir.AttrScalar, Int: int64(v.DType), Bits: v.Bits}).fresh(s)
 }
 
-// scalarOf converts a Go value to an element of a dtype. Floats round to
-// nearest; whatever the dtype cannot hold is an error: a fraction in an
-// integer, a number out of range, anything but a bool in a bool.
-func scalarOf(v any, d DType) (ir.Scalar, error) {
-	bad := func(why string) (ir.Scalar, error) {
-		return ir.Scalar{}, ir.Errorf(ir.ErrDType, "the constant %v (%T) %s %s", v, v, why, d)
-	}
-	rv := reflect.ValueOf(v)
-	var from DType
-	var bits uint64
-	switch {
-	case rv.IsValid() && rv.CanInt():
-		from, bits = I64, uint64(rv.Int())
-	case rv.IsValid() && rv.CanUint():
-		from, bits = U64, rv.Uint()
-	case rv.IsValid() && rv.CanFloat():
-		from, bits = F64, math.Float64bits(rv.Float())
-	case rv.IsValid() && rv.Kind() == reflect.Bool:
-		from = Bool
-		if rv.Bool() {
-			bits = 1
-		}
-	default:
-		return bad("is neither a number, a bool nor a tensor; expected one that fits in")
-	}
-	if (from == Bool) != (d == Bool) {
-		return bad("does not convert to")
-	}
-	out := kernel.Convert(d, from, bits)
-	if from != d {
-		back := kernel.Convert(from, d, out)
-		switch {
-		case d.IsFloat() && from == F64:
-			f, b := math.Float64frombits(bits), math.Float64frombits(back)
-			if math.IsInf(b, 0) && !math.IsInf(f, 0) {
-				return bad("is out of range of")
-			}
-		case d.IsFloat():
-			if f := math.Float64frombits(kernel.Convert(F64, d, out)); math.IsInf(f, 0) {
-				return bad("is out of range of")
-			}
-		case from == F64 && math.Abs(math.Float64frombits(bits)) >= math.Ldexp(1, 8*d.Size()) ||
-			from == F64 && d.Kind() == ir.KindInt && math.Float64frombits(bits) >= math.Ldexp(1, 8*d.Size()-1):
-			return bad("does not fit in") // saturated, and rounded back to what it was
-		case back != bits || from == I64 && d == U64 && int64(bits) < 0 || from == U64 && d == I64 && int64(bits) < 0:
-			return bad("does not fit in")
-		}
-	}
-	return ir.Scalar{DType: d, Bits: out}, nil
+// indices records the row-major index of each element.
+func indices(s *Stream, d DType, shape ...int) *Tensor {
+	var room intList
+	return rowIota.with(room.of(shape), dtypeAttr(d)).fresh(s)
+}
+
+// The rows without operands.
+var (
+	rowFull = row("full", "shape", "dtype", "value")
+	rowIota = row("iota", "shape", "dtype")
+)
+
+// with records a row with one operand and named attributes.
+func (t *Tensor) with(row string, attrs ...any) *Tensor {
+	return apply1(row, []*Tensor{t}, ir.A(attrs...)...)
 }

@@ -3,10 +3,11 @@ package sinter
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/internal/debug"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/router"
 )
@@ -17,16 +18,35 @@ type Runtime struct {
 	Drivers backend.Registry
 	Table   ir.Table
 
+	fusion  fusion.Options
 	mu      sync.Mutex
-	devices map[backend.Backend]*Device
-	host    *router.Budget // of tensors that move between devices without a router
+	devices map[backend.Backend]*Device // by the backend, and by the client around it
+	host    *router.Budget              // of tensors that move between devices without a router
+}
+
+// RuntimeOption configures a runtime.
+type RuntimeOption func(*Runtime)
+
+// WithFusion says whether the devices of the runtime fuse what is recorded; they
+// do by default. Without fusion each operation runs by itself, with the same bits.
+// The environment variable SINTER_FUSION=off does so for a whole process, and
+// [WithoutFusion] for a scope.
+func WithFusion(on bool) RuntimeOption { return func(r *Runtime) { r.fusion.Off = !on } }
+
+// WithFusionOptions sets all options of the runtime's devices. See [fusion.Options].
+func WithFusionOptions(o fusion.Options) RuntimeOption {
+	return func(r *Runtime) { r.fusion = o }
 }
 
 // NewRuntime returns a runtime with the devices "cpu" (generated code where the
 // processor has a generator) and "interp" (the reference interpreter), and both
 // behind a router as "router/cpu" and "router/interp".
-func NewRuntime() *Runtime {
+func NewRuntime(opts ...RuntimeOption) *Runtime {
 	r := &Runtime{devices: map[backend.Backend]*Device{}, host: router.NewBudget(256 << 20)}
+	for _, o := range opts {
+		o(r)
+	}
+	r.fusion.Off = r.fusion.Off || debug.FusionOff()
 	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
 	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
 	r.Drivers.Add("router", newRouterDriver())
@@ -51,7 +71,7 @@ func (d cpuDriver) Open(int) (backend.Backend, error) {
 }
 
 // Default is the runtime that the functions of the package forward to.
-var Default = sync.OnceValue(NewRuntime)
+var Default = sync.OnceValue(func() *Runtime { return NewRuntime() })
 
 // Device opens the device with an id, such as "cpu" or "cuda:0"; opening it
 // again returns the same one.
@@ -63,15 +83,20 @@ func (r *Runtime) Device(id string) (*Device, error) {
 	return r.Adopt(b), nil
 }
 
-// Adopt makes a device of a backend that the caller opened or composed.
+// Adopt makes a device of a backend that the caller opened or composed. It puts a
+// [fusion.Client] around it, unless it is one.
 func (r *Runtime) Adopt(b backend.Backend) *Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.devices[b]
 	if d == nil {
-		d = &Device{backend: b, runtime: r, info: b.Info()}
-		d.stream = &Stream{dev: d, ctx: context.Background()}
-		r.devices[b] = d
+		d = &Device{opened: b, runtime: r, info: b.Info()}
+		var ok bool
+		if d.client, ok = b.(*fusion.Client); !ok {
+			d.client = fusion.New(b, r.fusion)
+		}
+		d.stream = newStream(d, context.Background())
+		r.devices[b], r.devices[d.client] = d, d
 	}
 	return d
 }
@@ -91,15 +116,11 @@ func DefaultDevice() *Device {
 
 // Device is where tensors live and operations run. It is safe for concurrent use.
 type Device struct {
-	backend  backend.Backend
-	runtime  *Runtime
-	info     backend.Info
-	stream   *Stream // the default one
-	lastID   atomic.Uint64
-	pressure pressure
-
-	arriving arrivals
-	awaited  atomic.Int64 // tensors in arriving
+	opened  backend.Backend
+	client  *fusion.Client
+	runtime *Runtime
+	info    backend.Info
+	stream  *Stream // the default one
 }
 
 // ID returns the id of the device, such as "cpu".
@@ -108,8 +129,9 @@ func (d *Device) ID() string { return d.info.ID }
 // Info describes the device.
 func (d *Device) Info() backend.Info { return d.info }
 
-// Backend returns what runs the device's operations.
-func (d *Device) Backend() backend.Backend { return d.backend }
+// Backend returns what runs the device's operations: a [fusion.Client], which
+// offers what the backend inside does ([backend.As]).
+func (d *Device) Backend() backend.Backend { return d.client }
 
 // String returns the id.
 func (d *Device) String() string { return d.info.ID }
@@ -120,28 +142,20 @@ func (d *Device) Stream() *Stream { return d.stream }
 // NewStream makes another stream. Operations recorded on it wait for its own
 // flushes; cancelling ctx ends waits for room in the device's queue and makes
 // what was not yet submitted errors of kind ErrCancelled.
-func (d *Device) NewStream(ctx context.Context) *Stream { return &Stream{dev: d, ctx: ctx} }
+func (d *Device) NewStream(ctx context.Context) *Stream { return newStream(d, ctx) }
 
-// Sync waits until everything recorded on the device's default stream is done
-// and returns the first error that nobody has seen yet.
-func (d *Device) Sync(ctx context.Context) error {
-	if err := d.arrived(ctx); err != nil {
-		return err
-	}
-	d.stream.Flush()
-	return d.backend.Sync(ctx)
-}
+// Sync waits until everything recorded on the device is done and returns the
+// first error that nobody has seen yet.
+func (d *Device) Sync(ctx context.Context) error { return d.client.Sync(ctx) }
 
 // Close finishes the device's work and returns its memory. Its tensors become
 // errors of kind ErrClosed when read. Opening its id again gives a new device.
 func (d *Device) Close() error {
-	d.stream.Flush()
-	err := d.backend.Close()
+	err := d.client.Close()
 	d.runtime.mu.Lock()
-	delete(d.runtime.devices, d.backend)
+	delete(d.runtime.devices, d.opened)
+	delete(d.runtime.devices, d.client)
 	d.runtime.mu.Unlock()
-	d.runtime.Drivers.Forget(d.backend)
+	d.runtime.Drivers.Forget(d.opened)
 	return err
 }
-
-func (d *Device) newID() ir.ID { return ir.ID(d.lastID.Add(1)) }

@@ -2,8 +2,10 @@ package sinter
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -26,13 +28,19 @@ type Scope struct {
 	name   string
 	parent *Scope
 	depth  int
-	noGrad bool
-	stream *Stream // nil: that of the operands
-	site   ir.Site // zero: each operation's own
+	settings
 
 	mu    sync.Mutex
-	owned map[*handle]struct{}
+	owned []*fusion.Value
 	ended bool
+}
+
+// settings are those of a scope that scopes inside it inherit.
+type settings struct {
+	noGrad  bool
+	unfused bool
+	stream  *Stream // nil: that of the operands
+	site    ir.Site // zero: each operation's own
 }
 
 // ScopeOption configures a scope.
@@ -44,6 +52,10 @@ func NoGrad() ScopeOption { return func(s *Scope) { s.noGrad = true } }
 // OnStream makes operations of the scope go to a stream of its own.
 func OnStream(st *Stream) ScopeOption { return func(s *Scope) { s.stream = st } }
 
+// WithoutFusion makes operations of the scope run one by one. The bits are those
+// of fused operations; what is slower, or faster, is due to fusion.
+func WithoutFusion() ScopeOption { return func(s *Scope) { s.unfused = true } }
+
 // Here makes operations of the scope carry the line that calls Here, not one that
 // is found for each of them: for code that records what others wrote, such as a
 // model, of which the caller has one line, and finding it costs time.
@@ -54,7 +66,7 @@ func Here() ScopeOption {
 
 // NewScope begins a top-level scope. The name is for messages.
 func NewScope(name string, opts ...ScopeOption) *Scope {
-	s := &Scope{name: name, owned: map[*handle]struct{}{}}
+	s := &Scope{name: name}
 	for _, o := range opts {
 		o(s)
 	}
@@ -63,7 +75,7 @@ func NewScope(name string, opts ...ScopeOption) *Scope {
 
 // Sub begins a scope inside s; it inherits the settings of s.
 func (s *Scope) Sub(name string, opts ...ScopeOption) *Scope {
-	c := &Scope{name: name, parent: s, depth: s.depth + 1, noGrad: s.noGrad, stream: s.stream, site: s.site, owned: map[*handle]struct{}{}}
+	c := &Scope{name: name, parent: s, depth: s.depth + 1, settings: s.settings}
 	for _, o := range opts {
 		o(c)
 	}
@@ -99,7 +111,7 @@ func (s *Scope) Own(x *Tensor) *Tensor {
 	if t.failure() != nil {
 		return t
 	}
-	if err := s.own([]*Tensor{t}); err != nil {
+	if err := s.ownOnce(t.v); err != nil {
 		return errored(err)
 	}
 	return t
@@ -111,31 +123,55 @@ func (s *Scope) Keep(x *Tensor) *Tensor {
 	if err := x.failure(); err != nil {
 		return errored(err)
 	}
-	s.mu.Lock()
-	_, owned := s.owned[x.h]
-	delete(s.owned, x.h)
-	s.mu.Unlock()
+	owned := s.disown(x.v)
 	t := *x
 	t.scope = s.parent
 	if owned && s.parent != nil {
-		if err := s.parent.own([]*Tensor{&t}); err != nil {
+		if err := s.parent.ownOnce(t.v); err != nil {
 			return errored(err)
 		}
 	}
 	return &t
 }
 
-// own makes tensors belong to the scope.
-func (s *Scope) own(ts []*Tensor) error {
+// own makes a value, which it does not own yet, belong to the scope.
+func (s *Scope) own(v *fusion.Value) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name())
+		return s.closed()
 	}
-	for _, t := range ts {
-		s.owned[t.h] = struct{}{}
+	s.owned = append(s.owned, v)
+	return nil
+}
+
+func (s *Scope) closed() error { return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name()) }
+
+// ownOnce is own for a value that the scope may own already.
+func (s *Scope) ownOnce(v *fusion.Value) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return s.closed()
+	}
+	if !slices.Contains(s.owned, v) {
+		s.owned = append(s.owned, v)
 	}
 	return nil
+}
+
+// disown makes a value belong to the scope no longer. It reports whether it did.
+// What is kept was mostly made last.
+func (s *Scope) disown(v *fusion.Value) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.owned) - 1; i >= 0; i-- {
+		if s.owned[i] == v {
+			s.owned = slices.Delete(s.owned, i, i+1)
+			return true
+		}
+	}
+	return false
 }
 
 // line returns the line of an operation of the scope.
@@ -163,15 +199,21 @@ func (s *Scope) End() {
 	owned := s.owned
 	s.owned, s.ended = nil, true
 	s.mu.Unlock()
-	streams := map[*Stream]struct{}{}
-	for h := range owned {
-		h.life.release()
-		streams[h.stream] = struct{}{}
-	}
+	release := (*fusion.Stream).ReleaseAll
 	if s.parent == nil {
-		for st := range streams {
-			st.Flush()
+		release = (*fusion.Stream).EndScope
+	}
+	for len(owned) > 0 { // mostly, all are of one stream
+		st := owned[0].Stream()
+		n := 0
+		for i, v := range owned {
+			if v.Stream() == st {
+				owned[n], owned[i] = v, owned[n]
+				n++
+			}
 		}
+		release(st, owned[:n])
+		owned = owned[n:]
 	}
 }
 

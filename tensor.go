@@ -1,6 +1,7 @@
 package sinter
 
 import (
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -28,13 +29,30 @@ const (
 // changed once made. Methods record operations and return at once. It is safe
 // for concurrent use. Tensors made by hand (&Tensor{}) carry an error.
 type Tensor struct {
-	typ    ir.Type
+	v      *fusion.Value // shared by the tensors that [Scope.In], [Tensor.Track] and the like make of it
 	err    *ir.Error
-	h      *handle
 	scope  *Scope
 	origin *Origin // how it was made, if gradients may be asked for
 	result int     // which result of the origin it is
 }
+
+// made is a tensor with its value, in one allocation. Tensors with an origin are
+// not made so: another tensor of the same value would keep the origin alive.
+type made struct {
+	Tensor
+	value fusion.Value
+}
+
+// typ returns the type, that without a dtype for a tensor that carries an error.
+func (t *Tensor) typ() ir.Type {
+	if t.v == nil {
+		return ir.Type{}
+	}
+	return t.v.Type()
+}
+
+// stream returns the stream that the value was recorded on. The tensor has one.
+func (t *Tensor) stream() *Stream { return t.v.Stream().Owner.(*Stream) }
 
 // errored returns a tensor that carries an error.
 func errored(err error) *Tensor { return &Tensor{err: ir.AsError(err)} }
@@ -57,9 +75,9 @@ func (t *Tensor) failure() *ir.Error {
 		return ir.Errorf(ir.ErrArgument, "the tensor is nil")
 	case t.err != nil:
 		return t.err
-	case t.h == nil:
+	case t.v == nil:
 		return ir.Errorf(ir.ErrArgument, "the tensor was not made by this package")
-	case t.h.life.released():
+	case t.v.Released():
 		return ir.Errorf(ir.ErrClosed, "the tensor was released, or its scope has ended")
 	}
 	return nil
@@ -79,7 +97,7 @@ func (t *Tensor) Shape() []int {
 	if t == nil {
 		return nil
 	}
-	return t.typ.Shape.Clone()
+	return t.typ().Shape.Clone()
 }
 
 // Rank returns the number of axes.
@@ -87,7 +105,7 @@ func (t *Tensor) Rank() int {
 	if t == nil {
 		return 0
 	}
-	return len(t.typ.Shape)
+	return len(t.typ().Shape)
 }
 
 // Dim returns the extent of an axis; negative axes count from the end. It is 0
@@ -97,7 +115,7 @@ func (t *Tensor) Dim(axis int) int {
 	if err != nil {
 		return 0
 	}
-	return t.typ.Shape[a]
+	return t.typ().Shape[a]
 }
 
 // Size returns the number of elements.
@@ -105,7 +123,7 @@ func (t *Tensor) Size() int {
 	if t == nil || t.err != nil {
 		return 0
 	}
-	return t.typ.Shape.Size()
+	return t.typ().Shape.Size()
 }
 
 // DType returns the element type.
@@ -113,22 +131,31 @@ func (t *Tensor) DType() DType {
 	if t == nil {
 		return ir.Invalid
 	}
-	return t.typ.DType
+	return t.typ().DType
 }
 
 // Device returns the device that the tensor lives on, nil if it carries an error.
 func (t *Tensor) Device() *Device {
-	if t == nil || t.h == nil {
+	if t == nil || t.v == nil {
 		return nil
 	}
-	return t.h.stream.dev
+	return t.stream().dev
+}
+
+// Unfused runs what the tensor needs and keeps it in memory, without waiting, so
+// that nothing that uses it is fused with what makes it. It returns t.
+func (t *Tensor) Unfused() *Tensor {
+	if t.failure() == nil {
+		_ = t.v.Store() // an error is the tensor's, and shows when it is used
+	}
+	return t
 }
 
 // Release says that the program will not use the tensor again, nor any that
-// shares its memory handle ([Scope.In], [Tensor.Track]). Views and results made
+// shares its value ([Scope.In], [Tensor.Track]). Views and results made
 // before stay valid. Releasing twice is harmless.
 func (t *Tensor) Release() {
-	if t != nil && t.h != nil {
-		t.h.life.release()
+	if t != nil && t.v != nil {
+		t.v.Release()
 	}
 }

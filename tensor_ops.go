@@ -5,431 +5,527 @@ package sinter
 // Add: y = x + z; integers wrap. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Add(other any) *Tensor {
-	return apply1("add", []*Tensor{t, t.operand(other)})
+	return methodAdd.bare.binary(t, t.scalar(other))
 }
 
 // Sub: y = x - z; integers wrap. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Sub(other any) *Tensor {
-	return apply1("sub", []*Tensor{t, t.operand(other)})
+	return methodSub.bare.binary(t, t.scalar(other))
 }
 
 // Mul: y = x · z; integers wrap. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Mul(other any) *Tensor {
-	return apply1("mul", []*Tensor{t, t.operand(other)})
+	return methodMul.bare.binary(t, t.scalar(other))
 }
 
 // Div: y = x / z on floats; integers divide with floor_div, or are cast first. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) Div(other any) *Tensor {
-	return apply1("div", []*Tensor{t, t.operand(other)})
+	return methodDiv.bare.binary(t, t.scalar(other))
 }
 
 // FloorDiv: y = the greatest integer not above x / z; an integer z of 0 gives 0 and makes the result an error, a float one gives x / z; the gradient is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) FloorDiv(other any) *Tensor {
-	return apply1("floor_div", []*Tensor{t, t.operand(other)})
+	return methodFloorDiv.bare.binary(t, t.scalar(other))
 }
 
 // Mod: y = x - z·floor_div(x, z), the sign of z: exactly, but where a float result is rounded to z. NaN for infinite x or zero z; an integer z of 0 gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Mod(other any) *Tensor {
-	return apply1("mod", []*Tensor{t, t.operand(other)})
+	return methodMod.bare.binary(t, t.scalar(other))
 }
 
 // Maximum: y = the greater of x and z; NaN if either is NaN, -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Maximum(other any) *Tensor {
-	return apply1("maximum", []*Tensor{t, t.operand(other)})
+	return methodMaximum.bare.binary(t, t.scalar(other))
 }
 
 // Minimum: y = the lesser of x and z; NaN if either is NaN, -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Minimum(other any) *Tensor {
-	return apply1("minimum", []*Tensor{t, t.operand(other)})
+	return methodMinimum.bare.binary(t, t.scalar(other))
 }
 
 // Neg: y = -x; integers wrap. x is t.
 // It takes signed numbers.
-func (t *Tensor) Neg() *Tensor { return apply1("neg", []*Tensor{t}) }
+func (t *Tensor) Neg() *Tensor { return methodNeg.bare.unary(t) }
 
 // Abs: y = |x|; the least integer stays itself; the gradient at 0 is 0. x is t.
 // It takes signed numbers.
-func (t *Tensor) Abs() *Tensor { return apply1("abs", []*Tensor{t}) }
+func (t *Tensor) Abs() *Tensor { return methodAbs.bare.unary(t) }
 
 // Sqrt: y = the square root of x, correctly rounded; NaN below 0; the gradient at 0 is 0, so that a norm has gradient 0 there. x is t.
 // It takes floats.
-func (t *Tensor) Sqrt() *Tensor { return apply1("sqrt", []*Tensor{t}) }
+func (t *Tensor) Sqrt() *Tensor { return methodSqrt.bare.unary(t) }
 
 // Relu: y = max(x, 0); NaN stays NaN, the gradient at 0 is 0. x is t.
 // It takes signed numbers.
-func (t *Tensor) Relu() *Tensor { return apply1("relu", []*Tensor{t}) }
+func (t *Tensor) Relu() *Tensor { return methodRelu.bare.unary(t) }
 
 // Floor: y = the greatest integral value not above x; the gradient is 0. x is t.
 // It takes floats.
-func (t *Tensor) Floor() *Tensor { return apply1("floor", []*Tensor{t}) }
+func (t *Tensor) Floor() *Tensor { return methodFloor.bare.unary(t) }
 
 // Eq: y = x equals z. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes any dtype.
 func (t *Tensor) Eq(other any) *Tensor {
-	return apply1("eq", []*Tensor{t, t.operand(other)})
+	return methodEq.bare.binary(t, t.scalar(other))
 }
 
 // Ne: y = x differs from z; true for NaN. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes any dtype.
 func (t *Tensor) Ne(other any) *Tensor {
-	return apply1("ne", []*Tensor{t, t.operand(other)})
+	return methodNe.bare.binary(t, t.scalar(other))
 }
 
 // Lt: y = x is below z. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Lt(other any) *Tensor {
-	return apply1("lt", []*Tensor{t, t.operand(other)})
+	return methodLt.bare.binary(t, t.scalar(other))
 }
 
 // Le: y = x is not above z, and neither is NaN. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Le(other any) *Tensor {
-	return apply1("le", []*Tensor{t, t.operand(other)})
+	return methodLe.bare.binary(t, t.scalar(other))
 }
 
 // Gt: y = x is above z. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Gt(other any) *Tensor {
-	return apply1("gt", []*Tensor{t, t.operand(other)})
+	return methodGt.bare.binary(t, t.scalar(other))
 }
 
 // Ge: y = x is not below z, and neither is NaN. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) Ge(other any) *Tensor {
-	return apply1("ge", []*Tensor{t, t.operand(other)})
+	return methodGe.bare.binary(t, t.scalar(other))
 }
 
 // And: y = x and z, bit by bit on integers. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes bool or integers.
 func (t *Tensor) And(other any) *Tensor {
-	return apply1("and", []*Tensor{t, t.operand(other)})
+	return methodAnd.bare.binary(t, t.scalar(other))
 }
 
 // Or: y = x or z, bit by bit on integers. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes bool or integers.
 func (t *Tensor) Or(other any) *Tensor {
-	return apply1("or", []*Tensor{t, t.operand(other)})
+	return methodOr.bare.binary(t, t.scalar(other))
 }
 
 // Not: y = not x, bit by bit on integers. x is t.
 // It takes bool or integers.
-func (t *Tensor) Not() *Tensor { return apply1("not", []*Tensor{t}) }
+func (t *Tensor) Not() *Tensor { return methodNot.bare.unary(t) }
 
 // MatMul: y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks; leading axes broadcast; an operand of one axis is a row (x) or a column (z), and that axis is dropped from y. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) MatMul(other any) *Tensor {
-	return apply1("matmul", []*Tensor{t, t.operand(other)})
+	return methodMatMul.bare.binary(t, t.scalar(other))
 }
 
 // Exp: y = e to the power x. x is t.
 // It takes floats.
-func (t *Tensor) Exp() *Tensor { return apply1("exp", []*Tensor{t}) }
+func (t *Tensor) Exp() *Tensor { return methodExp.bare.unary(t) }
 
 // Exp2: y = 2 to the power x. x is t.
 // It takes floats.
-func (t *Tensor) Exp2() *Tensor { return apply1("exp2", []*Tensor{t}) }
+func (t *Tensor) Exp2() *Tensor { return methodExp2.bare.unary(t) }
 
 // Expm1: y = e to the power x, less 1, without cancellation near 0. x is t.
 // It takes floats.
-func (t *Tensor) Expm1() *Tensor { return apply1("expm1", []*Tensor{t}) }
+func (t *Tensor) Expm1() *Tensor { return methodExpm1.bare.unary(t) }
 
 // Log: y = the natural logarithm of x; -inf at 0, NaN below. x is t.
 // It takes floats.
-func (t *Tensor) Log() *Tensor { return apply1("log", []*Tensor{t}) }
+func (t *Tensor) Log() *Tensor { return methodLog.bare.unary(t) }
 
 // Log2: y = the logarithm of x to base 2; -inf at 0, NaN below. x is t.
 // It takes floats.
-func (t *Tensor) Log2() *Tensor { return apply1("log2", []*Tensor{t}) }
+func (t *Tensor) Log2() *Tensor { return methodLog2.bare.unary(t) }
 
 // Log1p: y = the natural logarithm of 1 + x, without cancellation near 0. x is t.
 // It takes floats.
-func (t *Tensor) Log1p() *Tensor { return apply1("log1p", []*Tensor{t}) }
+func (t *Tensor) Log1p() *Tensor { return methodLog1p.bare.unary(t) }
 
 // Tanh: y = the hyperbolic tangent of x. x is t.
 // It takes floats.
-func (t *Tensor) Tanh() *Tensor { return apply1("tanh", []*Tensor{t}) }
+func (t *Tensor) Tanh() *Tensor { return methodTanh.bare.unary(t) }
 
 // Erf: y = the error function of x. x is t.
 // It takes floats.
-func (t *Tensor) Erf() *Tensor { return apply1("erf", []*Tensor{t}) }
+func (t *Tensor) Erf() *Tensor { return methodErf.bare.unary(t) }
 
 // Sin: y = the sine of x radians, with exact reduction of any x. x is t.
 // It takes floats.
-func (t *Tensor) Sin() *Tensor { return apply1("sin", []*Tensor{t}) }
+func (t *Tensor) Sin() *Tensor { return methodSin.bare.unary(t) }
 
 // Cos: y = the cosine of x radians, with exact reduction of any x. x is t.
 // It takes floats.
-func (t *Tensor) Cos() *Tensor { return apply1("cos", []*Tensor{t}) }
+func (t *Tensor) Cos() *Tensor { return methodCos.bare.unary(t) }
 
 // Sigmoid: y = 1 / (1 + e to the power -x). x is t.
 // It takes floats.
-func (t *Tensor) Sigmoid() *Tensor { return apply1("sigmoid", []*Tensor{t}) }
+func (t *Tensor) Sigmoid() *Tensor { return methodSigmoid.bare.unary(t) }
 
 // Atan: y = the arc tangent of x, in radians. x is t.
 // It takes floats.
-func (t *Tensor) Atan() *Tensor { return apply1("atan", []*Tensor{t}) }
+func (t *Tensor) Atan() *Tensor { return methodAtan.bare.unary(t) }
 
 // Pow: y = x to the power z; 1 if z is 0 or x is 1, NaN for negative x unless z is integral. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) Pow(other any) *Tensor {
-	return apply1("pow", []*Tensor{t, t.operand(other)})
+	return methodPow.bare.binary(t, t.scalar(other))
 }
 
 // Sign: y = 1 where x is above 0, -1 where it is below, else 0; NaN stays NaN; the gradient is 0. x is t.
 // It takes signed numbers.
-func (t *Tensor) Sign() *Tensor { return apply1("sign", []*Tensor{t}) }
+func (t *Tensor) Sign() *Tensor { return methodSign.bare.unary(t) }
 
 // Ceil: y = the least integral value not below x; the gradient is 0. x is t.
 // It takes floats.
-func (t *Tensor) Ceil() *Tensor { return apply1("ceil", []*Tensor{t}) }
+func (t *Tensor) Ceil() *Tensor { return methodCeil.bare.unary(t) }
 
 // Trunc: y = x without its fraction; the gradient is 0. x is t.
 // It takes floats.
-func (t *Tensor) Trunc() *Tensor { return apply1("trunc", []*Tensor{t}) }
+func (t *Tensor) Trunc() *Tensor { return methodTrunc.bare.unary(t) }
 
 // Round: y = the integral value nearest to x, the even one of two; the gradient is 0. x is t.
 // It takes floats.
-func (t *Tensor) Round() *Tensor { return apply1("round", []*Tensor{t}) }
+func (t *Tensor) Round() *Tensor { return methodRound.bare.unary(t) }
 
 // Square: y = x · x; integers wrap. x is t.
 // It takes numbers.
-func (t *Tensor) Square() *Tensor { return apply1("square", []*Tensor{t}) }
+func (t *Tensor) Square() *Tensor { return methodSquare.bare.unary(t) }
 
 // Reciprocal: y = 1 / x. x is t.
 // It takes floats.
-func (t *Tensor) Reciprocal() *Tensor { return apply1("reciprocal", []*Tensor{t}) }
+func (t *Tensor) Reciprocal() *Tensor { return methodReciprocal.bare.unary(t) }
 
 // Rsqrt: y = 1 / the square root of x; inf at 0, NaN below. x is t.
 // It takes floats.
-func (t *Tensor) Rsqrt() *Tensor { return apply1("rsqrt", []*Tensor{t}) }
+func (t *Tensor) Rsqrt() *Tensor { return methodRsqrt.bare.unary(t) }
 
 // Frac: y = x - trunc(x), with the sign of x. x is t.
 // It takes floats.
-func (t *Tensor) Frac() *Tensor { return apply1("frac", []*Tensor{t}) }
+func (t *Tensor) Frac() *Tensor { return methodFrac.bare.unary(t) }
 
 // IsNaN: y = x is NaN. x is t.
 // It takes floats.
-func (t *Tensor) IsNaN() *Tensor { return apply1("is_nan", []*Tensor{t}) }
+func (t *Tensor) IsNaN() *Tensor { return methodIsNaN.bare.unary(t) }
 
 // IsInf: y = x is infinite. x is t.
 // It takes floats.
-func (t *Tensor) IsInf() *Tensor { return apply1("is_inf", []*Tensor{t}) }
+func (t *Tensor) IsInf() *Tensor { return methodIsInf.bare.unary(t) }
 
 // IsFinite: y = x is neither infinite nor NaN. x is t.
 // It takes floats.
-func (t *Tensor) IsFinite() *Tensor { return apply1("is_finite", []*Tensor{t}) }
+func (t *Tensor) IsFinite() *Tensor { return methodIsFinite.bare.unary(t) }
 
 // Signbit: y = the sign bit of x is set: for -0 too; false for NaN, whose sign no row keeps. x is t.
 // It takes floats.
-func (t *Tensor) Signbit() *Tensor { return apply1("signbit", []*Tensor{t}) }
+func (t *Tensor) Signbit() *Tensor { return methodSignbit.bare.unary(t) }
 
 // Xor: y = either x or z but not both, bit by bit on integers. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes bool or integers.
 func (t *Tensor) Xor(other any) *Tensor {
-	return apply1("xor", []*Tensor{t, t.operand(other)})
+	return methodXor.bare.binary(t, t.scalar(other))
 }
 
 // Shl: y = the bits of x moved up by z; 0 if z is negative or not below the width. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes integers.
 func (t *Tensor) Shl(other any) *Tensor {
-	return apply1("shl", []*Tensor{t, t.operand(other)})
+	return methodShl.bare.binary(t, t.scalar(other))
 }
 
 // Shr: y = the bits of x moved down by z, copies of the sign entering; a negative z is as one not below the width, and leaves only those. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes integers.
 func (t *Tensor) Shr(other any) *Tensor {
-	return apply1("shr", []*Tensor{t, t.operand(other)})
+	return methodShr.bare.binary(t, t.scalar(other))
 }
 
 // CopySign: y = the magnitude of x with the sign of z, which NaN does not have; the gradient at 0 is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) CopySign(other any) *Tensor {
-	return apply1("copysign", []*Tensor{t, t.operand(other)})
+	return methodCopySign.bare.binary(t, t.scalar(other))
 }
 
 // NextAfter: y = the neighbour of x in the direction of z, in f32 and f64; z if they are equal. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) NextAfter(other any) *Tensor {
-	return apply1("nextafter", []*Tensor{t, t.operand(other)})
+	return methodNextAfter.bare.binary(t, t.scalar(other))
 }
 
 // FMax: y = the greater of x and z, the other one if one is NaN; -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) FMax(other any) *Tensor {
-	return apply1("fmax", []*Tensor{t, t.operand(other)})
+	return methodFMax.bare.binary(t, t.scalar(other))
 }
 
 // FMin: y = the lesser of x and z, the other one if one is NaN; -0 below +0; the gradient goes to x at ties. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) FMin(other any) *Tensor {
-	return apply1("fmin", []*Tensor{t, t.operand(other)})
+	return methodFMin.bare.binary(t, t.scalar(other))
 }
 
 // Heaviside: y = 0 where x is below 0, 1 where it is above, z where it is 0; NaN stays NaN; the gradient of x is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) Heaviside(other any) *Tensor {
-	return apply1("heaviside", []*Tensor{t, t.operand(other)})
+	return methodHeaviside.bare.binary(t, t.scalar(other))
 }
 
 // FMod: y = x - z·trunc(x/z), exactly: the sign of x. NaN for infinite x or zero z, x for infinite z; an integer z of 0 gives 0 and makes the result an error. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) FMod(other any) *Tensor {
-	return apply1("fmod", []*Tensor{t, t.operand(other)})
+	return methodFMod.bare.binary(t, t.scalar(other))
 }
 
 // Hypot: y = the square root of x² + z², without overflow between; inf if either is infinite; the gradient at the origin is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) Hypot(other any) *Tensor {
-	return apply1("hypot", []*Tensor{t, t.operand(other)})
+	return methodHypot.bare.binary(t, t.scalar(other))
 }
 
 // Atan2: y = the angle in radians of the point with ordinate x and abscissa z, from -π to π, by the signs of zeros too; the gradient at the origin is 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) Atan2(other any) *Tensor {
-	return apply1("atan2", []*Tensor{t, t.operand(other)})
+	return methodAtan2.bare.binary(t, t.scalar(other))
 }
 
 // LogAddExp: y = log(e^x + e^z), stable; the tolerance is in units of the greater of |y| and 1; of two equal infinities that infinity, with gradients 1/2. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) LogAddExp(other any) *Tensor {
-	return apply1("logaddexp", []*Tensor{t, t.operand(other)})
+	return methodLogAddExp.bare.binary(t, t.scalar(other))
 }
 
 // XLogY: y = x · log(z), and 0 where x is 0 unless z is NaN; the gradients there are 0 too where z is not above 0. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) XLogY(other any) *Tensor {
-	return apply1("xlogy", []*Tensor{t, t.operand(other)})
+	return methodXLogY.bare.binary(t, t.scalar(other))
 }
 
 // Exp10: y = 10 to the power x, exactly where the result is exact. x is t.
 // It takes floats.
-func (t *Tensor) Exp10() *Tensor { return apply1("exp10", []*Tensor{t}) }
+func (t *Tensor) Exp10() *Tensor { return methodExp10.bare.unary(t) }
 
 // Log10: y = the logarithm of x to base 10, exact at powers of 10; -inf at 0, NaN below. x is t.
 // It takes floats.
-func (t *Tensor) Log10() *Tensor { return apply1("log10", []*Tensor{t}) }
+func (t *Tensor) Log10() *Tensor { return methodLog10.bare.unary(t) }
 
 // Tan: y = the tangent of x radians, with exact reduction of any x. x is t.
 // It takes floats.
-func (t *Tensor) Tan() *Tensor { return apply1("tan", []*Tensor{t}) }
+func (t *Tensor) Tan() *Tensor { return methodTan.bare.unary(t) }
 
 // Asin: y = the arc sine of x, in radians; NaN beyond 1; the gradient there and at 1 is infinite. x is t.
 // It takes floats.
-func (t *Tensor) Asin() *Tensor { return apply1("asin", []*Tensor{t}) }
+func (t *Tensor) Asin() *Tensor { return methodAsin.bare.unary(t) }
 
 // Acos: y = the arc cosine of x, in radians; NaN beyond 1. x is t.
 // It takes floats.
-func (t *Tensor) Acos() *Tensor { return apply1("acos", []*Tensor{t}) }
+func (t *Tensor) Acos() *Tensor { return methodAcos.bare.unary(t) }
 
 // Sinh: y = the hyperbolic sine of x. x is t.
 // It takes floats.
-func (t *Tensor) Sinh() *Tensor { return apply1("sinh", []*Tensor{t}) }
+func (t *Tensor) Sinh() *Tensor { return methodSinh.bare.unary(t) }
 
 // Cosh: y = the hyperbolic cosine of x. x is t.
 // It takes floats.
-func (t *Tensor) Cosh() *Tensor { return apply1("cosh", []*Tensor{t}) }
+func (t *Tensor) Cosh() *Tensor { return methodCosh.bare.unary(t) }
 
 // Asinh: y = the inverse hyperbolic sine of x. x is t.
 // It takes floats.
-func (t *Tensor) Asinh() *Tensor { return apply1("asinh", []*Tensor{t}) }
+func (t *Tensor) Asinh() *Tensor { return methodAsinh.bare.unary(t) }
 
 // Acosh: y = the inverse hyperbolic cosine of x; NaN below 1. x is t.
 // It takes floats.
-func (t *Tensor) Acosh() *Tensor { return apply1("acosh", []*Tensor{t}) }
+func (t *Tensor) Acosh() *Tensor { return methodAcosh.bare.unary(t) }
 
 // Atanh: y = the inverse hyperbolic tangent of x; NaN beyond 1. x is t.
 // It takes floats.
-func (t *Tensor) Atanh() *Tensor { return apply1("atanh", []*Tensor{t}) }
+func (t *Tensor) Atanh() *Tensor { return methodAtanh.bare.unary(t) }
 
 // Erfc: y = 1 less the error function of x, without cancellation. x is t.
 // It takes floats.
-func (t *Tensor) Erfc() *Tensor { return apply1("erfc", []*Tensor{t}) }
+func (t *Tensor) Erfc() *Tensor { return methodErfc.bare.unary(t) }
 
 // Erfinv: y = the number whose error function is x; NaN beyond 1. x is t.
 // It takes floats.
-func (t *Tensor) Erfinv() *Tensor { return apply1("erfinv", []*Tensor{t}) }
+func (t *Tensor) Erfinv() *Tensor { return methodErfinv.bare.unary(t) }
 
 // Cbrt: y = the cube root of x; the gradient at 0 is infinite. x is t.
 // It takes floats.
-func (t *Tensor) Cbrt() *Tensor { return apply1("cbrt", []*Tensor{t}) }
+func (t *Tensor) Cbrt() *Tensor { return methodCbrt.bare.unary(t) }
 
 // NormalCDF: y = the distribution function of the standard normal distribution at x. x is t.
 // It takes floats.
-func (t *Tensor) NormalCDF() *Tensor { return apply1("normal_cdf", []*Tensor{t}) }
+func (t *Tensor) NormalCDF() *Tensor { return methodNormalCDF.bare.unary(t) }
 
 // Sinc: y = sin(πx)/(πx), 1 at 0 and 0 at other integers; NaN for infinite x. x is t.
 // It takes floats.
-func (t *Tensor) Sinc() *Tensor { return apply1("sinc", []*Tensor{t}) }
+func (t *Tensor) Sinc() *Tensor { return methodSinc.bare.unary(t) }
 
 // Logit: y = log(x/(1-x)), the inverse of sigmoid; NaN outside of 0 to 1. x is t.
 // It takes floats.
-func (t *Tensor) Logit() *Tensor { return apply1("logit", []*Tensor{t}) }
+func (t *Tensor) Logit() *Tensor { return methodLogit.bare.unary(t) }
 
 // Deg2Rad: y = x degrees in radians. x is t.
 // It takes floats.
-func (t *Tensor) Deg2Rad() *Tensor { return apply1("deg2rad", []*Tensor{t}) }
+func (t *Tensor) Deg2Rad() *Tensor { return methodDeg2Rad.bare.unary(t) }
 
 // Rad2Deg: y = x radians in degrees. x is t.
 // It takes floats.
-func (t *Tensor) Rad2Deg() *Tensor { return apply1("rad2deg", []*Tensor{t}) }
+func (t *Tensor) Rad2Deg() *Tensor { return methodRad2Deg.bare.unary(t) }
 
 // Gelu: y = x · the normal distribution function at x: the exact form. x is t.
 // It takes floats.
-func (t *Tensor) Gelu() *Tensor { return apply1("gelu", []*Tensor{t}) }
+func (t *Tensor) Gelu() *Tensor { return methodGelu.bare.unary(t) }
 
 // GeluTanh: y = x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))): the approximate form of gelu. x is t.
 // It takes floats.
-func (t *Tensor) GeluTanh() *Tensor { return apply1("gelu_tanh", []*Tensor{t}) }
+func (t *Tensor) GeluTanh() *Tensor { return methodGeluTanh.bare.unary(t) }
 
 // Silu: y = x · sigmoid(x), also called swish. x is t.
 // It takes floats.
-func (t *Tensor) Silu() *Tensor { return apply1("silu", []*Tensor{t}) }
+func (t *Tensor) Silu() *Tensor { return methodSilu.bare.unary(t) }
 
 // Mish: y = x · tanh(softplus(x)). x is t.
 // It takes floats.
-func (t *Tensor) Mish() *Tensor { return apply1("mish", []*Tensor{t}) }
+func (t *Tensor) Mish() *Tensor { return methodMish.bare.unary(t) }
 
 // LogSigmoid: y = log(sigmoid(x)), stable. x is t.
 // It takes floats.
-func (t *Tensor) LogSigmoid() *Tensor { return apply1("log_sigmoid", []*Tensor{t}) }
+func (t *Tensor) LogSigmoid() *Tensor { return methodLogSigmoid.bare.unary(t) }
 
 // Softsign: y = x/(1 + |x|). x is t.
 // It takes floats.
-func (t *Tensor) Softsign() *Tensor { return apply1("softsign", []*Tensor{t}) }
+func (t *Tensor) Softsign() *Tensor { return methodSoftsign.bare.unary(t) }
 
 // Selu: y = 1.0507…·elu(x, alpha 1.6732…), which keeps mean 0 and variance 1. x is t.
 // It takes floats.
-func (t *Tensor) Selu() *Tensor { return apply1("selu", []*Tensor{t}) }
+func (t *Tensor) Selu() *Tensor { return methodSelu.bare.unary(t) }
 
 // PRelu: y = x where x is above 0, else z·x: leaky_relu with slopes that are learned; the gradient at 0 is z. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes floats.
 func (t *Tensor) PRelu(other any) *Tensor {
-	return apply1("prelu", []*Tensor{t, t.operand(other)})
+	return methodPRelu.bare.binary(t, t.scalar(other))
 }
 
 // Relu6: y = min(max(x, 0), 6); the gradient at 0 and 6 is 0. x is t.
 // It takes floats.
-func (t *Tensor) Relu6() *Tensor { return apply1("relu6", []*Tensor{t}) }
+func (t *Tensor) Relu6() *Tensor { return methodRelu6.bare.unary(t) }
 
 // HardSigmoid: y = min(max(x + 3, 0), 6)/6; the gradient at -3 and 3 is 0. x is t.
 // It takes floats.
-func (t *Tensor) HardSigmoid() *Tensor { return apply1("hard_sigmoid", []*Tensor{t}) }
+func (t *Tensor) HardSigmoid() *Tensor { return methodHardSigmoid.bare.unary(t) }
 
 // HardSwish: y = x · hard_sigmoid(x); the gradient at -3 is 0, at 3 it is 1. x is t.
 // It takes floats.
-func (t *Tensor) HardSwish() *Tensor { return apply1("hard_swish", []*Tensor{t}) }
+func (t *Tensor) HardSwish() *Tensor { return methodHardSwish.bare.unary(t) }
 
 // HardTanh: y = min(max(x, -1), 1); the gradient at -1 and 1 is 0. x is t.
 // It takes floats.
-func (t *Tensor) HardTanh() *Tensor { return apply1("hard_tanh", []*Tensor{t}) }
+func (t *Tensor) HardTanh() *Tensor { return methodHardTanh.bare.unary(t) }
 
 // TanhShrink: y = x - tanh(x), without cancellation. x is t.
 // It takes floats.
-func (t *Tensor) TanhShrink() *Tensor { return apply1("tanh_shrink", []*Tensor{t}) }
+func (t *Tensor) TanhShrink() *Tensor { return methodTanhShrink.bare.unary(t) }
+
+// The rows of the methods above.
+var (
+	methodAdd         = row("add")
+	methodSub         = row("sub")
+	methodMul         = row("mul")
+	methodDiv         = row("div")
+	methodFloorDiv    = row("floor_div")
+	methodMod         = row("mod")
+	methodMaximum     = row("maximum")
+	methodMinimum     = row("minimum")
+	methodNeg         = row("neg")
+	methodAbs         = row("abs")
+	methodSqrt        = row("sqrt")
+	methodRelu        = row("relu")
+	methodFloor       = row("floor")
+	methodEq          = row("eq")
+	methodNe          = row("ne")
+	methodLt          = row("lt")
+	methodLe          = row("le")
+	methodGt          = row("gt")
+	methodGe          = row("ge")
+	methodAnd         = row("and")
+	methodOr          = row("or")
+	methodNot         = row("not")
+	methodMatMul      = row("matmul")
+	methodExp         = row("exp")
+	methodExp2        = row("exp2")
+	methodExpm1       = row("expm1")
+	methodLog         = row("log")
+	methodLog2        = row("log2")
+	methodLog1p       = row("log1p")
+	methodTanh        = row("tanh")
+	methodErf         = row("erf")
+	methodSin         = row("sin")
+	methodCos         = row("cos")
+	methodSigmoid     = row("sigmoid")
+	methodAtan        = row("atan")
+	methodPow         = row("pow")
+	methodSign        = row("sign")
+	methodCeil        = row("ceil")
+	methodTrunc       = row("trunc")
+	methodRound       = row("round")
+	methodSquare      = row("square")
+	methodReciprocal  = row("reciprocal")
+	methodRsqrt       = row("rsqrt")
+	methodFrac        = row("frac")
+	methodIsNaN       = row("is_nan")
+	methodIsInf       = row("is_inf")
+	methodIsFinite    = row("is_finite")
+	methodSignbit     = row("signbit")
+	methodXor         = row("xor")
+	methodShl         = row("shl")
+	methodShr         = row("shr")
+	methodCopySign    = row("copysign")
+	methodNextAfter   = row("nextafter")
+	methodFMax        = row("fmax")
+	methodFMin        = row("fmin")
+	methodHeaviside   = row("heaviside")
+	methodFMod        = row("fmod")
+	methodHypot       = row("hypot")
+	methodAtan2       = row("atan2")
+	methodLogAddExp   = row("logaddexp")
+	methodXLogY       = row("xlogy")
+	methodExp10       = row("exp10")
+	methodLog10       = row("log10")
+	methodTan         = row("tan")
+	methodAsin        = row("asin")
+	methodAcos        = row("acos")
+	methodSinh        = row("sinh")
+	methodCosh        = row("cosh")
+	methodAsinh       = row("asinh")
+	methodAcosh       = row("acosh")
+	methodAtanh       = row("atanh")
+	methodErfc        = row("erfc")
+	methodErfinv      = row("erfinv")
+	methodCbrt        = row("cbrt")
+	methodNormalCDF   = row("normal_cdf")
+	methodSinc        = row("sinc")
+	methodLogit       = row("logit")
+	methodDeg2Rad     = row("deg2rad")
+	methodRad2Deg     = row("rad2deg")
+	methodGelu        = row("gelu")
+	methodGeluTanh    = row("gelu_tanh")
+	methodSilu        = row("silu")
+	methodMish        = row("mish")
+	methodLogSigmoid  = row("log_sigmoid")
+	methodSoftsign    = row("softsign")
+	methodSelu        = row("selu")
+	methodPRelu       = row("prelu")
+	methodRelu6       = row("relu6")
+	methodHardSigmoid = row("hard_sigmoid")
+	methodHardSwish   = row("hard_swish")
+	methodHardTanh    = row("hard_tanh")
+	methodTanhShrink  = row("tanh_shrink")
+)

@@ -37,7 +37,7 @@ func (v *Var) leaf(t *Tensor) *Tensor {
 	if t.failure() != nil {
 		return t
 	}
-	if v.frozen || !t.typ.DType.IsFloat() {
+	if v.frozen || !t.typ().DType.IsFloat() {
 		return t
 	}
 	return t.Track()
@@ -97,14 +97,14 @@ func (v *Var) Set(t *Tensor) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.value.failure() == nil && !v.value.typ.Equal(t.typ) {
-		return &ir.Error{Kind: ir.ErrShape, Op: "var.set", Site: callsite.Find(), Operands: []ir.Type{t.typ},
-			Msg: "the variable holds " + v.value.typ.String()}
+	if v.value.failure() == nil && !v.value.typ().Equal(t.typ()) {
+		return &ir.Error{Kind: ir.ErrShape, Op: "var.set", Site: callsite.Find(), Operands: []ir.Type{t.typ()},
+			Msg: "the variable holds " + v.value.typ().String()}
 	}
 	old, lent := v.value, v.lent
 	v.value, v.lent = v.leaf(t), false
 	v.version++
-	if !lent && old.h != nil && old.h != v.value.h {
+	if !lent && old.v != nil && old.v != v.value.v {
 		old.Release()
 	}
 	return nil

@@ -7,10 +7,21 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
+// The rows of views.
+var (
+	rowReshape  = row("reshape", "shape")
+	rowPermute  = row("permute", "axes")
+	rowExpand   = row("expand", "shape")
+	rowSlice    = row("slice", "starts", "sizes", "steps")
+	rowSetSlice = row("set_slice", "starts", "sizes", "steps")
+	rowCast     = row("cast", "dtype")
+)
+
 // Reshape returns the elements in another shape of the same size; one extent may
 // be -1 and is then worked out. Without arguments it makes a scalar.
 func (t *Tensor) Reshape(shape ...int) *Tensor {
-	return apply1("reshape", []*Tensor{t}, ir.A("shape", shape)...)
+	var room intList
+	return rowReshape.with(room.of(shape)).unary(t)
 }
 
 // Flatten returns the elements along one axis, in row-major order.
@@ -18,7 +29,8 @@ func (t *Tensor) Flatten() *Tensor { return t.Reshape(-1) }
 
 // Permute reorders the axes: axis i of the result is axis axes[i] of t.
 func (t *Tensor) Permute(axes ...int) *Tensor {
-	return apply1("permute", []*Tensor{t}, ir.A("axes", axes)...)
+	var room intList
+	return rowPermute.with(room.of(axes)).unary(t)
 }
 
 // Transpose swaps the last two axes.
@@ -38,7 +50,8 @@ func (t *Tensor) Transpose() *Tensor {
 // Expand repeats axes of extent 1, and adds axes in front, up to shape; -1 keeps
 // an extent.
 func (t *Tensor) Expand(shape ...int) *Tensor {
-	return apply1("expand", []*Tensor{t}, ir.A("shape", shape)...)
+	var room intList
+	return rowExpand.with(room.of(shape)).unary(t)
 }
 
 // Unsqueeze inserts axes of extent 1 so that they are the given axes of the
@@ -205,7 +218,8 @@ func (t *Tensor) Slice(ranges ...Range) *Tensor {
 	if err != nil {
 		return t.raise("slice", err)
 	}
-	return apply1("slice", []*Tensor{t}, ir.A("starts", starts, "sizes", sizes, "steps", steps)...)
+	var a, b, c intList
+	return rowSlice.with(a.of(starts), b.of(sizes), c.of(steps)).unary(t)
 }
 
 // SetSlice returns t with src in place of the elements that Slice takes with the
@@ -220,7 +234,8 @@ func (t *Tensor) SetSlice(ranges []Range, src any) *Tensor {
 	if !ir.Shape(sizes).Equal(part.shape()) {
 		part = part.Expand(sizes...)
 	}
-	return apply1("set_slice", []*Tensor{t, part}, ir.A("starts", starts, "sizes", sizes, "steps", steps)...)
+	var a, b, c intList
+	return rowSetSlice.with(a.of(starts), b.of(sizes), c.of(steps)).binary(t, part)
 }
 
 // At takes the element at an index of an axis and drops the axis; negative
@@ -230,7 +245,7 @@ func (t *Tensor) At(axis, index int) *Tensor {
 	if err != nil {
 		return t.raise("at", err)
 	}
-	n := t.typ.Shape[a]
+	n := t.typ().Shape[a]
 	if index < -n || index >= n {
 		return t.argument("at", "index %d is out of range for axis %d of %v", index, a, t.shape())
 	}
@@ -248,17 +263,17 @@ func (t *Tensor) At(axis, index int) *Tensor {
 // Cast converts the elements by value; see the row for the rules. A cast to the
 // tensor's own dtype returns it unchanged.
 func (t *Tensor) Cast(d DType) *Tensor {
-	if t.failure() == nil && t.typ.DType == d {
+	if t.failure() == nil && t.typ().DType == d {
 		return t
 	}
-	return apply1("cast", []*Tensor{t}, ir.A("dtype", d)...)
+	return rowCast.with(dtypeAttr(d)).unary(t)
 }
 
 func (t *Tensor) shape() ir.Shape {
 	if t == nil {
 		return nil
 	}
-	return t.typ.Shape
+	return t.typ().Shape
 }
 
 // argument returns a tensor with an argument error, unless t carries an error
@@ -272,6 +287,6 @@ func (t *Tensor) raise(op string, err error) *Tensor {
 		return errored(f)
 	}
 	e := *ir.AsError(err)
-	e.Op, e.Site, e.Operands = op, callsite.Find(), []ir.Type{t.typ}
+	e.Op, e.Site, e.Operands = op, callsite.Find(), []ir.Type{t.typ()}
 	return errored(&e)
 }

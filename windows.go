@@ -40,7 +40,7 @@ func (t *Tensor) iota(d DType, shape ...int) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	c := apply(ir.Lookup("iota"), t.h.stream, nil, ir.A("shape", shape, "dtype", d))[0]
+	c := indices(t.stream(), d, shape...)
 	return t.beside(c)
 }
 

@@ -45,6 +45,6 @@ func WithGradient(name string, in, out []*Tensor, f ir.GradFunc) []*Tensor {
 		res[i] = &c
 		live = append(live, &c)
 	}
-	track(row, nil, in, live, scope)
+	trackIf(row, nil, in, live, scope)
 	return res
 }

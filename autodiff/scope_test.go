@@ -87,7 +87,11 @@ func newDevice(t *testing.T) *sinter.Device {
 func usage(t *testing.T, d *sinter.Device) backend.MemoryUsage {
 	t.Helper()
 	d.Stream().Flush()
-	m, err := d.Backend().(backend.Memory).MemoryUsage(context.Background())
+	b, ok := backend.As[backend.Memory](d.Backend())
+	if !ok {
+		t.Fatal("the device does not tell its memory")
+	}
+	m, err := b.MemoryUsage(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,6 @@ type Client struct {
 	opt      Options
 	main     *Stream
 	streams  streams
-	ops      ops
 	cache    cache
 	kernels  kernels
 	lastID   atomic.Uint64

@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -22,7 +23,7 @@ type inference struct {
 // slice is shared: the caller must not change it.
 func (s *Stream) Infer(op *Op, attrs ir.Attrs, in []ir.Type) ([]ir.Type, error) {
 	if len(in) > 3 {
-		return ir.Infer(op.Row, in, attrs)
+		return ir.Infer(op.Row, slices.Clone(in), attrs)
 	}
 	h := uintptr(op.id) * 0x9E3779B1
 	for i := range in {
@@ -40,7 +41,9 @@ func (s *Stream) Infer(op *Op, attrs ir.Attrs, in []ir.Type) ([]ir.Type, error) 
 		return out, nil
 	}
 	s.inferMu.Unlock()
-	out, err := ir.Infer(op.Row, in, attrs)
+	// Of a copy, which an error keeps, so that the slice of the caller, who mostly
+	// gets no error, need not be on the heap.
+	out, err := ir.Infer(op.Row, slices.Clone(in), attrs)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,9 @@ func (in *instance) absorb(o *instance) {
 		in.recs = append(in.recs, r)
 	}
 	for _, v := range o.outs {
-		v.inst, v.pos = in, v.pos+results
+		if v != nil {
+			v.inst, v.pos = in, v.pos+results
+		}
 	}
 	in.types = append(in.types, o.types...)
 	in.outs = append(in.outs, o.outs...)

@@ -8,7 +8,7 @@ import (
 )
 
 // Op is an operation as a stream records it: a row with those of its attributes
-// that decide the structure of a plan. Equal ops of one client are one pointer.
+// that decide the structure of a plan. Equal ops are one pointer.
 // Sizes and values among the attributes are not part of it: they vary from one
 // recording to the next under one plan.
 type Op struct {
@@ -39,8 +39,10 @@ func roleOf(s *ir.AttrSpec) role {
 	return structural
 }
 
-// ops interns the operations of a client.
-type ops struct {
+// ops interns operations, for all clients.
+var ops opTable
+
+type opTable struct {
 	plain sync.Map // *ir.Row -> *Op, of rows without structural attributes
 
 	mu   sync.Mutex
@@ -48,15 +50,22 @@ type ops struct {
 	last uint32
 }
 
+// maxOps bounds the operations that are interned. Beyond it all are forgotten:
+// equal ones made before and after are then two, and have two plans.
+const maxOps = 1 << 16
+
 type opKey struct {
 	row   *ir.Row
 	attrs string
 }
 
-// Op returns the operation of a row with attributes, which [ir.Row.MakeAttrs]
+// Op is [OpOf].
+func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op { return OpOf(r, a) }
+
+// OpOf returns the operation of a row with attributes, which [ir.Row.MakeAttrs]
 // made.
-func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op {
-	if op, ok := c.ops.plain.Load(r); ok {
+func OpOf(r *ir.Row, a ir.Attrs) *Op {
+	if op, ok := ops.plain.Load(r); ok {
 		return op.(*Op)
 	}
 	key := opKey{row: r}
@@ -69,16 +78,17 @@ func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op {
 		}
 	}
 	key.attrs = string(buf)
-	c.ops.mu.Lock()
-	defer c.ops.mu.Unlock()
-	if op := c.ops.more[key]; op != nil {
+	ops.mu.Lock()
+	defer ops.mu.Unlock()
+	if op := ops.more[key]; op != nil {
 		return op
 	}
-	if c.ops.more == nil {
-		c.ops.more = map[opKey]*Op{}
+	if ops.more == nil || len(ops.more) >= maxOps {
+		ops.more = map[opKey]*Op{}
+		ops.plain.Clear()
 	}
-	c.ops.last++
-	op := &Op{Row: r, id: c.ops.last}
+	ops.last++
+	op := &Op{Row: r, id: ops.last}
 	for i := range r.Attrs {
 		if roleOf(&r.Attrs[i]) == sized {
 			op.sizes = append(op.sizes, i)
@@ -89,9 +99,9 @@ func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op {
 	default:
 		op.recipe = r.Effects&ir.EffectCollective == 0
 	}
-	c.ops.more[key] = op
+	ops.more[key] = op
 	if plain {
-		c.ops.plain.Store(r, op)
+		ops.plain.Store(r, op)
 	}
 	return op
 }

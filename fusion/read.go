@@ -26,6 +26,9 @@ func (v *Value) settled(ctx context.Context) (*stored, error) {
 		return nil, err
 	}
 	st := v.st.Load()
+	if st.constant != nil {
+		return st.constant.settled(ctx, v.stream)
+	}
 	if st.wait != nil {
 		if err := st.wait.wait(ctx); err != nil {
 			return nil, err

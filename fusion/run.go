@@ -46,7 +46,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 	e := s.entry(in)
 	keep := s.kept(in, e)
 	for i, v := range in.outs {
-		if !keep[i] && !v.released.Load() {
+		if !keep[i] && !v.dead() {
 			in.virtual++
 		}
 	}
@@ -90,15 +90,15 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 		}
 	}
 	for i, v := range in.outs {
-		keep[i] = !v.released.Load() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
+		keep[i] = !v.dead() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
 	}
 	for _, pos := range in.asked {
-		keep[pos] = !in.outs[pos].released.Load()
+		keep[pos] = !in.outs[pos].dead()
 	}
 	if e != nil && e.demands > 0 {
 		s.c.cache.mu.Lock()
 		for i := range keep {
-			keep[i] = keep[i] || e.demand[i] && !in.outs[i].released.Load()
+			keep[i] = keep[i] || e.demand[i] && !in.outs[i].dead()
 		}
 		s.c.cache.mu.Unlock()
 	}
@@ -127,7 +127,7 @@ func (in *instance) keepUnrecipable(keep []bool) {
 		for j := 0; j < r.op.Row.NumResults(); j++ {
 			pos := r.out + int32(j)
 			bad[pos] = true
-			keep[pos] = keep[pos] || in.outs[pos] != nil && !in.outs[pos].released.Load()
+			keep[pos] = keep[pos] || !in.outs[pos].dead()
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (s *Stream) publish(in *instance, places []*stored) {
 			in.known[int32(i)] = st
 		}
 		v.settle(st)
-		if !v.released.Load() && st.base != nil {
+		if !v.dead() && st.base != nil {
 			s.fresh = append(s.fresh, st.base)
 		}
 	}
@@ -251,7 +251,9 @@ func (s *Stream) prune(in *instance, failed []*ir.Error) *instance {
 		n := int32(r.op.Row.NumResults())
 		if failed[r.out] != nil {
 			for j := r.out; j < r.out+n; j++ {
-				in.outs[j].settle(&stored{err: failed[j]})
+				if v := in.outs[j]; v != nil {
+					v.settle(&stored{err: failed[j]})
+				}
 			}
 			continue
 		}
@@ -265,7 +267,9 @@ func (s *Stream) prune(in *instance, failed []*ir.Error) *instance {
 		for j := r.out; j < r.out+n; j++ {
 			at[j] = int32(len(out.types))
 			v := in.outs[j]
-			v.inst, v.pos = out, at[j]
+			if v != nil {
+				v.inst, v.pos = out, at[j]
+			}
 			out.types = append(out.types, in.types[j])
 			out.outs = append(out.outs, v)
 		}

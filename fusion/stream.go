@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -76,9 +77,18 @@ func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, ou
 // RecordNear is Record for an operation without operands that is about to be used
 // together with a value: a constant.
 func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
-	for _, v := range in {
+	for i, v := range in {
 		if err := s.reach(v); err != nil {
 			return err
+		}
+		if st := v.st.Load(); s.off && st != nil && st.constant != nil {
+			w, err := s.record(st.constant) // a segment of its own, too
+			if err != nil {
+				return err
+			}
+			defer w.Release()
+			in = slices.Clone(in)
+			in[i] = w
 		}
 	}
 	s.mu.Lock()
@@ -102,6 +112,10 @@ func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, ty
 		st := v.st.Load()
 		if st == nil {
 			refs[i] = v.pos
+			continue
+		}
+		if st.constant != nil {
+			refs[i] = s.use(inst, st.constant, site)
 			continue
 		}
 		l, ok := s.leafOf(inst, v, st)

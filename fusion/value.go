@@ -69,6 +69,8 @@ type stored struct {
 	layout ir.Layout // in the base; no strides: row-major from its start
 	err    *ir.Error
 	wait   *arrival // it is still on its way
+
+	constant *constant // it lies nowhere
 }
 
 // whole reports whether the elements of the base, in order, are those of a value
@@ -130,11 +132,12 @@ func (v *Value) Release() {
 
 // release is Release with the lock held.
 func (v *Value) release() {
-	if v.released.Load() {
+	st := v.st.Load()
+	if v.released.Load() || st != nil && st.constant != nil {
 		return
 	}
 	v.released.Store(true)
-	if st := v.st.Load(); st != nil {
+	if st != nil {
 		if st.base != nil {
 			st.base.release()
 		}

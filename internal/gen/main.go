@@ -40,12 +40,19 @@ func Methods() ([]byte, error) {
 		case len(r.Attrs) > 0 || r.Variadic || len(r.Operands) > 2 || len(r.Operands) == 0:
 			return nil, fmt.Errorf("row %s: methods are generated for one or two operands without attributes", r.Name)
 		case len(r.Operands) == 1:
-			fmt.Fprintf(&b, "\n// %s: %s. x is t.\n// It takes %s.\nfunc (t *Tensor) %s() *Tensor { return apply1(%q, []*Tensor{t}) }\n",
-				r.Method, doc, r.Operands[0].Class, r.Method, r.Name)
+			fmt.Fprintf(&b, "\n// %s: %s. x is t.\n// It takes %s.\nfunc (t *Tensor) %s() *Tensor { return method%s.bare.unary(t) }\n",
+				r.Method, doc, r.Operands[0].Class, r.Method, r.Method)
 		default:
-			fmt.Fprintf(&b, "\n// %s: %s. x is t, z is other: a tensor of the same dtype,\n// broadcast, or a Go constant. It takes %s.\nfunc (t *Tensor) %s(other any) *Tensor {\n\treturn apply1(%q, []*Tensor{t, t.operand(other)})\n}\n",
-				r.Method, doc, r.Operands[0].Class, r.Method, r.Name)
+			fmt.Fprintf(&b, "\n// %s: %s. x is t, z is other: a tensor of the same dtype,\n// broadcast, or a Go constant. It takes %s.\nfunc (t *Tensor) %s(other any) *Tensor {\n\treturn method%s.bare.binary(t, t.scalar(other))\n}\n",
+				r.Method, doc, r.Operands[0].Class, r.Method, r.Method)
 		}
 	}
+	b.WriteString("\n// The rows of the methods above.\nvar (\n")
+	for _, r := range ir.Rows() {
+		if r.Method != "" {
+			fmt.Fprintf(&b, "\tmethod%s = row(%q)\n", r.Method, r.Name)
+		}
+	}
+	b.WriteString(")\n")
 	return format.Source(b.Bytes())
 }

@@ -1,0 +1,62 @@
+package fusion
+
+import (
+	"context"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// constant is a scalar that each segment makes anew where it is used: it lies
+// nowhere, takes no memory and cannot be released. What it is is a launch
+// parameter, so plans do not depend on it.
+type constant struct {
+	op    *Op
+	attrs ir.Attrs
+	types []ir.Type
+}
+
+// Constant makes a value without axes of one element. Any number of operations
+// may use it, on any stream of the client.
+func (s *Stream) Constant(x ir.Scalar) (*Value, error) {
+	row := ir.Lookup("full")
+	attrs, err := row.MakeAttrs(ir.A("shape", []int{}, "dtype", x.DType, "value", x))
+	if err != nil {
+		return nil, err
+	}
+	k := &constant{op: OpOf(row, attrs), attrs: attrs}
+	if k.types, err = ir.Infer(row, nil, attrs); err != nil {
+		return nil, err
+	}
+	v := &Value{typ: k.types[0], stream: s}
+	v.st.Store(&stored{constant: k})
+	return v, nil
+}
+
+// use appends what makes a constant to an instance and returns the number of the
+// result, which nobody sees but the operation that is about to be recorded.
+func (s *Stream) use(in *instance, k *constant, site func() ir.Site) int32 {
+	pos := int32(len(in.types))
+	in.recs = append(in.recs, rec{op: k.op, attrs: k.attrs, out: pos, site: s.site(in, len(in.recs), k.op, site)})
+	in.types = append(in.types, k.types[0])
+	in.outs = append(in.outs, nil)
+	return pos
+}
+
+// record makes an ordinary value of a constant.
+func (s *Stream) record(k *constant) (*Value, error) {
+	v := new(Value)
+	err := s.Record(k.op, k.attrs, nil, k.types, []*Value{v}, func() ir.Site { return ir.Site{} })
+	return v, err
+}
+
+// settled runs what makes a constant for someone who wants to look at it.
+func (k *constant) settled(ctx context.Context, s *Stream) (*stored, error) {
+	v, err := s.record(k)
+	if err != nil {
+		return nil, err
+	}
+	return v.settled(ctx) // the collector frees it
+}
+
+// dead reports whether nobody can look at a result any more.
+func (v *Value) dead() bool { return v == nil || v.released.Load() }
