@@ -27,6 +27,7 @@ type entry struct {
 	variants []*variant
 	used     int64
 	runs     int64
+	loaded   bool // from a file, and not run yet: its lines are those of the first run
 }
 
 // variant is a path with the results that it stores and the leaves that die.
@@ -52,6 +53,7 @@ type CacheStats struct {
 	Hits     int64 // the plan was there, bound to the same sizes
 	Rebound  int64 // the plan was there, and bound to new sizes
 	Searches int64 // a plan had to be searched
+	Loaded   int64 // came from a file ([Client.LoadPlans])
 	Evicted  int64
 	Misses   map[Miss]int64 // why plans were searched
 }
@@ -82,12 +84,12 @@ func (c *cache) find(path []uint32, guess *entry) *entry {
 func (c *cache) lookup(in *instance, path []uint32, guess *entry) *entry {
 	c.clock++
 	e := c.find(path, guess)
-	if e == nil || e.used == 0 { // a guess may have been evicted
+	if e != nil && e.loaded { // no stream has seen it yet
+		e.loaded = false
+		e.remember(in)
+	} else if e == nil || e.used == 0 { // a guess may have been evicted
 		e = &entry{path: append([]uint32(nil), path...), demand: make([]bool, len(in.types))}
-		for i := range in.recs {
-			e.ops = append(e.ops, in.recs[i].op)
-			e.sites = append(e.sites, in.recs[i].site)
-		}
+		e.remember(in)
 		h := hashPath(path)
 		c.entries[h] = append(c.entries[h], e)
 		c.count++
@@ -98,6 +100,14 @@ func (c *cache) lookup(in *instance, path []uint32, guess *entry) *entry {
 	e.used = c.clock
 	e.runs++
 	return e
+}
+
+// remember notes the operations and their lines.
+func (e *entry) remember(in *instance) {
+	for i := range in.recs {
+		e.ops = append(e.ops, in.recs[i].op)
+		e.sites = append(e.sites, in.recs[i].site)
+	}
 }
 
 // evict drops the quarter of the entries that was used longest ago.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/lower"
 )
 
@@ -29,7 +30,9 @@ type cachedKernel struct {
 type target Client
 
 // Kernel compiles the kernel of a piece, or finds it.
-func (t *target) Kernel(p *lower.Piece) (*Kernel, error) {
+func (t *target) Kernel(p *lower.Piece) (*Kernel, error) { return t.kernel(p, t.compiler.Compile) }
+
+func (t *target) kernel(p *lower.Piece, compile func(*kernel.Kernel) (backend.Compiled, error)) (*Kernel, error) {
 	ks := &t.kernels
 	key := p.Key()
 	ks.mu.Lock()
@@ -44,7 +47,7 @@ func (t *target) Kernel(p *lower.Piece) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := t.compiler.Compile(k)
+	code, err := compile(k)
 	if err != nil {
 		return nil, err
 	}

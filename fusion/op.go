@@ -2,6 +2,8 @@ package fusion
 
 import (
 	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -45,9 +47,28 @@ var ops opTable
 type opTable struct {
 	plain sync.Map // *ir.Row -> *Op, of rows without structural attributes
 
-	mu   sync.Mutex
-	more map[opKey]*Op
-	last uint32
+	mu    sync.Mutex
+	more  map[opKey]*Op
+	taken map[uint32]bool
+}
+
+// number gives an operation its id: a hash, so that the order of what is recorded
+// apart ([Stream.together]), and with it the key of a plan, is the same in every
+// process.
+func (o *opTable) number(k opKey) uint32 {
+	h := fnv.New32a()
+	io.WriteString(h, k.row.Name)
+	h.Write([]byte{0, k.row.Version})
+	io.WriteString(h, k.attrs)
+	id := h.Sum32()
+	for o.taken[id] {
+		id++
+	}
+	if o.taken == nil {
+		o.taken = map[uint32]bool{}
+	}
+	o.taken[id] = true
+	return id
 }
 
 // maxOps bounds the operations that are interned. Beyond it all are forgotten:
@@ -87,8 +108,7 @@ func OpOf(r *ir.Row, a ir.Attrs) *Op {
 		ops.more = map[opKey]*Op{}
 		ops.plain.Clear()
 	}
-	ops.last++
-	op := &Op{Row: r, id: ops.last}
+	op := &Op{Row: r, id: ops.number(key)}
 	for i := range r.Attrs {
 		if roleOf(&r.Attrs[i]) == sized {
 			op.sizes = append(op.sizes, i)

@@ -64,7 +64,12 @@ func (p *Planner) Rebind(old *Plan, seg *Segment) (*Plan, error) {
 	if err := st.g.like(g); err != nil {
 		return nil, err
 	}
-	s := &search{p: p, g: g, byNode: st.byNode, refusals: old.Refusals}
+	return p.rebuild(g, st, old.Refusals)
+}
+
+// rebuild makes the plan of a graph that has the groups of a structure.
+func (p *Planner) rebuild(g *graph, st *structure, refusals []Refusal) (*Plan, error) {
+	s := &search{p: p, g: g, byNode: st.byNode, refusals: refusals}
 	s.units, s.groups = copyGroups(st.units, st.order)
 	for _, top := range s.groups {
 		for _, gr := range top.leaves() {
