@@ -198,7 +198,7 @@ func (c *compiler) node(n *names, node *Node) {
 		c.problem(label, "has %d inputs, the operator takes %s", len(in), op.in)
 	}
 	for i := range min(op.in.least, len(in)) {
-		if node.Inputs[i] == "" && op.name != "Loop" && op.name != "Scan" { // of which the first may be left out
+		if node.Inputs[i] == "" && !slices.Contains(op.optional, i) {
 			c.problem(label, "input %d is left out, the operator needs it", i)
 		}
 	}

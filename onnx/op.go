@@ -14,6 +14,9 @@ type opDef struct {
 	in     arity
 	out    arity
 	attrs  []attrSpec
+	// optional are inputs that may be left out although others come after them, of
+	// those that in counts as the least.
+	optional []int
 	// run computes the outputs. Errors need not name the node.
 	run func(c *Call) error
 	// host computes the outputs on the host. It is asked first if all inputs are

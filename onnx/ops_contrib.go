@@ -75,7 +75,7 @@ var _ = registerMicrosoft(
 	}},
 	opDef{name: "SimplifiedLayerNormalization", in: two, out: oneTwo, run: rmsNormOp,
 		attrs: []attrSpec{intAttr("axis", -1), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)}},
-	opDef{name: "EmbedLayerNormalization", in: arity{7, 9}, out: arity{1, 3}, run: embedNormOp, attrs: []attrSpec{normEpsilon, intAttr("mask_index_type", 0)}},
+	opDef{name: "EmbedLayerNormalization", in: arity{7, 9}, optional: []int{1, 4}, out: arity{1, 3}, run: embedNormOp, attrs: []attrSpec{normEpsilon, intAttr("mask_index_type", 0)}},
 	opDef{name: "GroupNorm", in: three, out: one, run: func(c *Call) error {
 		x, err := c.groupNormNHWC(c.In(0))
 		if err == nil {

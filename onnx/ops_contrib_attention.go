@@ -18,7 +18,7 @@ var _ = registerMicrosoft(
 		intAttr("past_present_share_buffer", 0), floatAttr("scale", 0), intAttr("unidirectional", 0)}},
 	opDef{name: "MultiHeadAttention", in: arity{1, 10}, out: arity{1, 4}, run: multiHeadAttentionOp, attrs: []attrSpec{maskFilter, need("num_heads", AttrInt),
 		floatAttr("scale", 0), intAttr("unidirectional", 0)}},
-	opDef{name: "GroupQueryAttention", in: arity{7, 16}, out: arity{1, 4}, run: groupQueryAttentionOp, attrs: []attrSpec{intAttr("causal", 1), intAttr("do_rotary", 0),
+	opDef{name: "GroupQueryAttention", in: arity{7, 16}, optional: []int{1, 2, 3, 4}, out: arity{1, 4}, run: groupQueryAttentionOp, attrs: []attrSpec{intAttr("causal", 1), intAttr("do_rotary", 0),
 		strAttr("k_quant_type", "NONE"), intAttr("kv_cache_bit_width", 0), need("kv_num_heads", AttrInt), intAttr("local_window_size", -1), need("num_heads", AttrInt),
 		floatAttr("qk_norm_epsilon", 1e-6), intAttr("qk_output", 0), intAttr("rotary_interleaved", 0), floatAttr("scale", 0), intAttr("sliding_window_cache", 0),
 		intAttr("smooth_softmax", 0), floatAttr("softcap", 0), strAttr("v_quant_type", "NONE")}},

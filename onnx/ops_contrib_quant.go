@@ -12,19 +12,19 @@ var _ = registerMicrosoft(
 		intAttr("block_size", 0), intAttr("output_dtype", 0), intAttr("precision", 0), intAttr("saturate", 1)}},
 	opDef{name: "DequantizeLinear", in: arity{2, 3}, out: one, narrow: true, run: dequantizeOp,
 		attrs: []attrSpec{intAttr("axis", 1), intAttr("block_size", 0), intAttr("output_dtype", 0)}},
-	opDef{name: "QLinearAdd", in: arity{7, 8}, out: one, run: func(c *Call) error {
+	opDef{name: "QLinearAdd", in: arity{7, 8}, optional: []int{2, 5}, out: one, run: func(c *Call) error {
 		return c.requantize(6, 7, c.dequantized(0, 1, 2).Add(c.dequantized(3, 4, 5)))
 	}},
-	opDef{name: "QLinearMul", in: arity{7, 8}, out: one, run: func(c *Call) error {
+	opDef{name: "QLinearMul", in: arity{7, 8}, optional: []int{2, 5}, out: one, run: func(c *Call) error {
 		return c.requantize(6, 7, c.dequantized(0, 1, 2).Mul(c.dequantized(3, 4, 5)))
 	}},
-	opDef{name: "QLinearSigmoid", in: arity{4, 5}, out: one, run: func(c *Call) error {
+	opDef{name: "QLinearSigmoid", in: arity{4, 5}, optional: []int{2}, out: one, run: func(c *Call) error {
 		return c.requantize(3, 4, c.dequantized(0, 1, 2).Sigmoid())
 	}},
-	opDef{name: "QLinearLeakyRelu", in: arity{4, 5}, out: one, attrs: []attrSpec{floatAttr("alpha", 0.01)}, run: func(c *Call) error {
+	opDef{name: "QLinearLeakyRelu", in: arity{4, 5}, optional: []int{2}, out: one, attrs: []attrSpec{floatAttr("alpha", 0.01)}, run: func(c *Call) error {
 		return c.requantize(3, 4, c.dequantized(0, 1, 2).LeakyRelu(c.Float("alpha")))
 	}},
-	opDef{name: "QLinearSoftmax", in: arity{5, 5}, out: one, attrs: []attrSpec{intAttr("axis", -1), need("opset", AttrInt)}, run: func(c *Call) error {
+	opDef{name: "QLinearSoftmax", in: arity{5, 5}, optional: []int{2}, out: one, attrs: []attrSpec{intAttr("axis", -1), need("opset", AttrInt)}, run: func(c *Call) error {
 		x := c.dequantized(0, 1, 2)
 		axis, err := c.AxisAttr(0)
 		if err != nil {
@@ -36,16 +36,16 @@ var _ = registerMicrosoft(
 		s := c.Shape(0) // of all axes from this one on
 		return c.requantize(3, 4, x.Reshape(product(s[:axis]), product(s[axis:])).Softmax(1).Reshape(s...))
 	}},
-	opDef{name: "QLinearReduceMean", in: arity{4, 5}, out: one, attrs: []attrSpec{need("axes", AttrInts), intAttr("keepdims", 1)}, run: func(c *Call) error {
+	opDef{name: "QLinearReduceMean", in: arity{4, 5}, optional: []int{2}, out: one, attrs: []attrSpec{need("axes", AttrInts), intAttr("keepdims", 1)}, run: func(c *Call) error {
 		over := sinter.Over(c.Ints("axes")...)
 		if c.Bool("keepdims") {
 			over = over.KeepDims()
 		}
 		return c.requantize(3, 4, c.dequantized(0, 1, 2).Mean(over))
 	}},
-	opDef{name: "QLinearAveragePool", in: arity{4, 5}, out: one, run: qLinearAveragePoolOp,
+	opDef{name: "QLinearAveragePool", in: arity{4, 5}, optional: []int{2}, out: one, run: qLinearAveragePoolOp,
 		attrs: windowAttrs(intAttr("ceil_mode", 0), intAttr("count_include_pad", 0), intAttr("channels_last", 0))},
-	opDef{name: "QLinearGlobalAveragePool", in: arity{5, 5}, out: one, attrs: []attrSpec{intAttr("channels_last", 0)}, run: func(c *Call) error {
+	opDef{name: "QLinearGlobalAveragePool", in: arity{5, 5}, optional: []int{2}, out: one, attrs: []attrSpec{intAttr("channels_last", 0)}, run: func(c *Call) error {
 		first := 2
 		if c.Bool("channels_last") {
 			first = 1
@@ -72,7 +72,7 @@ var _ = registerMicrosoft(
 	opDef{name: "QLinearWhere", in: arity{9, 9}, out: one, run: func(c *Call) error {
 		return c.requantize(7, 8, sinter.Where(c.In(0), c.dequantized(1, 2, 3), c.dequantized(4, 5, 6)))
 	}},
-	opDef{name: "QGemm", in: arity{6, 9}, out: one, run: qGemmOp, attrs: []attrSpec{floatAttr("alpha", 1), intAttr("transA", 0), intAttr("transB", 0)}},
+	opDef{name: "QGemm", in: arity{6, 9}, optional: []int{2, 5}, out: one, run: qGemmOp, attrs: []attrSpec{floatAttr("alpha", 1), intAttr("transA", 0), intAttr("transB", 0)}},
 	opDef{name: "MatMulIntegerToFloat", in: arity{4, 7}, out: one, run: func(c *Call) error {
 		y, err := c.matMulInteger(0, 1, 4, 5)
 		if err != nil {

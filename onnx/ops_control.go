@@ -9,9 +9,9 @@ import (
 var _ = register(
 	opDef{name: "If", in: one, out: some, run: ifOp,
 		attrs: []attrSpec{need("then_branch", AttrGraph), need("else_branch", AttrGraph)}},
-	opDef{name: "Loop", in: arity{2, -1}, out: some, narrow: true, run: loopOp,
+	opDef{name: "Loop", in: arity{2, -1}, optional: []int{0, 1}, out: some, narrow: true, run: loopOp,
 		attrs: []attrSpec{need("body", AttrGraph)}},
-	opDef{name: "Scan", in: some, out: some, narrow: true, run: scan8Op,
+	opDef{name: "Scan", in: some, optional: []int{0}, out: some, narrow: true, run: scan8Op,
 		attrs: []attrSpec{need("body", AttrGraph), need("num_scan_inputs", AttrInt), plainAttr("directions", AttrInts)}},
 	opDef{name: "Scan", since: 9, in: some, out: some, narrow: true, run: scanOp,
 		attrs: []attrSpec{need("body", AttrGraph), need("num_scan_inputs", AttrInt),
