@@ -7,11 +7,14 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// arrival is a tensor on its way from another device.
+// arrival is a tensor on its way from another device. Those who will read it, on
+// whatever stream, hold a reference before there is anything to refer to.
 type arrival struct {
 	done chan struct{}
-	once sync.Once
-	st   *stored // once done
+
+	mu      sync.Mutex
+	holders int32
+	st      *stored // once done
 }
 
 func (a *arrival) isDone() bool {
@@ -25,13 +28,40 @@ func (a *arrival) isDone() bool {
 
 // end settles the arrival; only the first one counts.
 func (a *arrival) end(st *stored) bool {
-	first := false
-	a.once.Do(func() {
-		a.st = st
-		close(a.done)
-		first = true
-	})
-	return first
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.st != nil {
+		return false
+	}
+	if st.base != nil {
+		st.base.refs.Add(a.holders)
+	}
+	a.st = st
+	close(a.done)
+	return true
+}
+
+// hold takes a reference to what arrives, or has arrived.
+func (a *arrival) hold() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.st == nil {
+		a.holders++
+		return true
+	}
+	return a.st.base == nil || a.st.base.acquire()
+}
+
+// unhold gives a reference back.
+func (a *arrival) unhold() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.st == nil:
+		a.holders--
+	case a.st.base != nil:
+		a.st.base.release()
+	}
 }
 
 // place returns where the tensor lies, or its error.
@@ -66,7 +96,7 @@ func (s *Stream) Arriving(t ir.Type, bring func(to ir.ID) error) *Value {
 		first := a.end(st) // without the lock, which someone who waits for this may hold
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.flush(CutFlush) // what was held back takes its references first
+		s.flush(CutFlush)
 		switch {
 		case first:
 			v.settle(st)

@@ -14,6 +14,7 @@ type Options struct {
 	Off      bool  // every operation is a segment of its own
 	MaxOps   int   // operations of a segment, 512 by default
 	MaxBytes int64 // results of a segment; a quarter of the device's memory by default, at least 256 MB
+	Small    int64 // bytes of results that are stored though operations of their segment read them, 64 KB by default; none if negative
 	Plans    int   // plans kept, 1024 by default
 	Kernels  int   // compiled kernels kept, 4096 by default
 	Plan     PlanOptions
@@ -29,6 +30,9 @@ func (o Options) withDefaults(info backend.Info) Options {
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = max(256<<20, info.Memory/4)
+	}
+	if o.Small == 0 {
+		o.Small = 64 << 10
 	}
 	if o.Plans <= 0 {
 		o.Plans = 1024
@@ -148,6 +152,7 @@ type streams struct {
 func (c *Client) flush(cut Cut) {
 	for _, s := range c.streams.all() {
 		s.mu.Lock()
+		s.watch() // what outlived the last flush
 		s.flush(cut)
 		s.mu.Unlock()
 	}

@@ -147,8 +147,8 @@ func (s *Stream) adopt(b *base, l ir.Layout) *Value {
 	v := &Value{typ: b.typ, stream: s}
 	v.st.Store(&stored{base: b, layout: l})
 	s.mu.Lock()
-	s.fresh = append(s.fresh, b)
-	if len(s.fresh) >= 256 { // uploads without work between
+	s.fresh.add(b)
+	if len(s.fresh.list) >= 256 { // uploads without work between
 		s.watch()
 	}
 	s.mu.Unlock()

@@ -33,7 +33,7 @@ type instance struct {
 
 // leaf is a stored tensor that an instance reads.
 type leaf struct {
-	st  *stored // a reference to st.base is held
+	st  *stored // a reference to st.base is held, or to what arrives
 	typ ir.Type
 }
 
@@ -58,7 +58,11 @@ func (s *Stream) leafOf(in *instance, v *Value, st *stored) (int32, bool) {
 			}
 		}
 	}
-	if st.base != nil && !st.base.acquire() {
+	if !st.hold() {
+		return 0, false
+	}
+	if v.released.Load() { // meanwhile, elsewhere: nobody counts on the base any more
+		st.unhold()
 		return 0, false
 	}
 	i := int32(len(in.leaves))
@@ -100,9 +104,7 @@ func (in *instance) absorb(o *instance) {
 		for j := range in.leaves {
 			if in.leaves[j].st == l.st {
 				leaves[i] = int32(j)
-				if l.st.base != nil {
-					l.st.base.release()
-				}
+				l.st.unhold()
 				break // there may be more, of values recorded before a merger
 			}
 		}
@@ -147,9 +149,7 @@ func (in *instance) unpin() {
 // drop gives the leaves and cached results back.
 func (in *instance) drop() {
 	for i := range in.leaves {
-		if b := in.leaves[i].st.base; b != nil {
-			b.release()
-		}
+		in.leaves[i].st.unhold()
 	}
 	for _, st := range in.results {
 		if st.base != nil {

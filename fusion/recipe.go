@@ -63,7 +63,7 @@ func (s *Stream) materialize(v *Value) error {
 		in.results[pos] = st
 	}
 	st := places[place[v.pos]]
-	s.fresh = append(s.fresh, st.base)
+	s.fresh.add(st.base)
 	v.settle(st)
 	in.unpin()
 	return nil

@@ -7,10 +7,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// smallBytes is the size up to which results are stored though nobody may look at
-// them again: cheaper than a recipe.
-const smallBytes = 64 << 10
-
 // run ends an open instance and runs it: its plan is found or searched, and its
 // launches are put on the device's queue. The stream's lock is held.
 //
@@ -90,7 +86,7 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 		}
 	}
 	for i, v := range in.outs {
-		keep[i] = !v.dead() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= smallBytes)
+		keep[i] = !v.dead() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= s.c.opt.Small)
 	}
 	for _, pos := range in.asked {
 		keep[pos] = !in.outs[pos].dead()
@@ -168,7 +164,7 @@ func (s *Stream) publish(in *instance, places []*stored) {
 		}
 		v.settle(st)
 		if !v.dead() && st.base != nil {
-			s.fresh = append(s.fresh, st.base)
+			s.fresh.add(st.base)
 		}
 	}
 	in.outs = nil
@@ -180,13 +176,7 @@ func (s *Stream) publish(in *instance, places []*stored) {
 // watch hands what the last flush stored, and nobody has released since, to the
 // collector.
 func (s *Stream) watch() {
-	for i, b := range s.fresh {
-		if b.refs.Load() > 0 {
-			b.watch()
-		}
-		s.fresh[i] = nil
-	}
-	s.fresh = s.fresh[:0]
+	s.fresh.watch()
 	s.relieve()
 }
 
@@ -467,10 +457,7 @@ func (s *Stream) arrived(in *instance, cut Cut) bool {
 	for i := range in.leaves {
 		l := &in.leaves[i]
 		if l.st.wait != nil && l.st.wait.isDone() {
-			l.st = l.st.wait.place()
-			if l.st.base != nil && !l.st.base.acquire() {
-				l.st = &stored{err: released()}
-			}
+			l.st = l.st.wait.place() // its reference was counted
 		}
 	}
 	if len(missing) > 0 && !s.isOpen(in) {

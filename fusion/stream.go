@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -28,7 +29,7 @@ type Stream struct {
 	mu    sync.Mutex
 	open  []*instance // one per connected component, in order of their first operation
 	cuts  map[Cut]int64
-	fresh []*base // stored by the last flush, and not yet watched
+	fresh *fresh  // stored since the last flush, and not yet watched
 	last  *entry  // of what ran last: tells what comes next
 	apart int     // flushes whose joined instances met no plan, since one did
 
@@ -41,7 +42,8 @@ type Stream struct {
 // NewStream makes a stream. The end of ctx ends waits for room in the device's
 // queue; work not submitted by then becomes errors of kind [ir.ErrCancelled].
 func (c *Client) NewStream(ctx context.Context) *Stream {
-	s := &Stream{c: c, ctx: ctx, off: c.opt.Off, cuts: map[Cut]int64{}}
+	s := &Stream{c: c, ctx: ctx, off: c.opt.Off, cuts: map[Cut]int64{}, fresh: new(fresh)}
+	runtime.AddCleanup(s, (*fresh).watch, s.fresh) // others may still read them
 	c.streams.add(s)
 	return s
 }

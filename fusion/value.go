@@ -63,6 +63,23 @@ func (s *baseState) free() {
 // costs half a microsecond, so it waits until a base has outlived a flush.
 func (b *base) watch() { runtime.AddCleanup(b, (*baseState).free, b.baseState) }
 
+// fresh are bases that nobody watches yet. It is apart from its stream, which a
+// program may forget before they are watched.
+type fresh struct{ list []*base }
+
+func (f *fresh) add(b *base) { f.list = append(f.list, b) }
+
+// watch hands the bases that nobody has released to the collector.
+func (f *fresh) watch() {
+	for i, b := range f.list {
+		if b.refs.Load() > 0 {
+			b.watch()
+		}
+		f.list[i] = nil
+	}
+	f.list = f.list[:0]
+}
+
 // stored is where a value lies, or the error that it carries.
 type stored struct {
 	base   *base
@@ -71,6 +88,24 @@ type stored struct {
 	wait   *arrival // it is still on its way
 
 	constant *constant // it lies nowhere
+}
+
+// hold takes a reference to what is stored, or will be.
+func (s *stored) hold() bool {
+	if s.wait != nil {
+		return s.wait.hold()
+	}
+	return s.base == nil || s.base.acquire()
+}
+
+// unhold gives a reference back.
+func (s *stored) unhold() {
+	switch {
+	case s.wait != nil:
+		s.wait.unhold()
+	case s.base != nil:
+		s.base.release()
+	}
 }
 
 // whole reports whether the elements of the base, in order, are those of a value

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"time"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/irtest"
 	"github.com/sinter-go/sinter/lower"
 )
 
@@ -26,6 +31,12 @@ type Way struct {
 	Peek   bool   // results are read and flushed between submissions
 	Repeat int    // further runs on the same device, on cached kernels
 	Seed   uint64 // of the choices above
+
+	Resize  bool   // programs of other sizes first, whose plans are bound again
+	Streams int    // values of a fusing client, recorded on so many streams; 0: ids, through its facade
+	Forget  bool   // instead of being freed, values are left to the collector
+	Disturb bool   // somebody else flushes all the time
+	Script  string // what goes wrong under it, as package faulty says; the truth is computed under the same
 }
 
 // Outcome is what a program gives: contents or the error of each output.
@@ -34,8 +45,9 @@ type Outcome struct {
 	Errs []error
 }
 
-// Run runs a program and returns its outputs.
-func (w Way) Run(p *ir.Program, inputs [][]byte) (out Outcome, err error) {
+// Run runs a program and returns its outputs. What is read before is compared with
+// the truth, unless that is nil.
+func (w Way) Run(p *ir.Program, inputs [][]byte, truth Truth) (out Outcome, err error) {
 	if p, err = w.translated(p); err != nil {
 		return out, err
 	}
@@ -48,27 +60,81 @@ func (w Way) Run(p *ir.Program, inputs [][]byte) (out Outcome, err error) {
 			err = e
 		}
 	}()
+	next := ir.ID(0)
+	run := func(p *ir.Program, inputs [][]byte, truth Truth, i int) (Outcome, error) {
+		next += 1_000_000
+		return w.once(b, p, inputs, truth, next, i)
+	}
 	for i := 0; i <= w.Repeat; i++ {
-		r := &runner{Way: w, b: b, p: p, rng: rand.New(rand.NewPCG(w.Seed, uint64(i))), names: map[ir.ID]ir.ID{}}
-		r.next = ir.ID(i * 1_000_000)
-		again, err := r.run(inputs)
-		if err != nil {
-			return out, err
-		}
-		if i > 0 {
-			if d := Compare(p, out, again); d != "" {
-				return out, fmt.Errorf("run %d differs from the first: %s", i, d)
+		if w.Resize {
+			if err := w.others(p, i, run); err != nil {
+				return out, err
 			}
 		}
-		out = again
-	}
-	if m, ok := b.(backend.Memory); ok {
-		u, err := m.MemoryUsage(context.Background())
-		if err != nil || u.Tensors != 0 || u.InUse != 0 {
-			return out, fmt.Errorf("%d tensors and %d bytes are live at the end (%v)", u.Tensors, u.InUse, err)
+		if out, err = run(p, inputs, truth, i); err != nil {
+			return out, err
+		}
+		if i < w.Repeat && truth != nil {
+			if d := truth.Compare(p, out); d != "" {
+				return out, fmt.Errorf("run %d: %s", i, d)
+			}
 		}
 	}
-	return out, nil
+	return out, w.empty(b)
+}
+
+// once runs a program on a device.
+func (w Way) once(b backend.Backend, p *ir.Program, inputs [][]byte, truth Truth, next ir.ID, i int) (Outcome, error) {
+	rng := rand.New(rand.NewPCG(w.Seed, uint64(i)))
+	if c, ok := backend.As[*fusion.Client](b); ok && w.Streams > 0 {
+		return (&recorder{Way: w, c: c, p: p, rng: rng, truth: truth}).run(inputs)
+	}
+	r := &runner{Way: w, b: b, p: p, rng: rng, truth: truth, names: map[ir.ID]ir.ID{}, next: next}
+	return r.run(inputs)
+}
+
+// others runs programs of other sizes.
+func (w Way) others(p *ir.Program, i int, run func(*ir.Program, [][]byte, Truth, int) (Outcome, error)) error {
+	rng := rand.New(rand.NewPCG(w.Seed, uint64(1000+i)))
+	q := Resized(rng, p)
+	if q == nil {
+		return nil
+	}
+	inputs := irtest.InputData(rng, q, 0)
+	truth, err := w.reference().TruthOf(q, inputs)
+	if err != nil {
+		return fmt.Errorf("of other sizes, the reference: %w", err)
+	}
+	out, err := run(q, inputs, truth, i)
+	if err != nil {
+		return fmt.Errorf("of other sizes: %w\n%s", err, q)
+	}
+	if d := truth.Compare(q, out); d != "" {
+		return fmt.Errorf("of other sizes: %s\n%s", d, q)
+	}
+	return nil
+}
+
+// empty reports what is live on a device where all was freed or forgotten.
+func (w Way) empty(b backend.Backend) error {
+	m, ok := backend.As[backend.Memory](b)
+	if !ok {
+		return nil
+	}
+	for try := 0; ; try++ {
+		u, err := m.MemoryUsage(context.Background())
+		if err != nil {
+			return fmt.Errorf("memory in use: %w", err)
+		}
+		if u.Tensors == 0 && u.InUse == 0 {
+			return nil
+		}
+		if try == 20 || !w.Forget && try == 1 {
+			return fmt.Errorf("%d tensors and %d bytes are live at the end", u.Tensors, u.InUse)
+		}
+		runtime.GC()
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
 }
 
 func (w Way) translated(p *ir.Program) (*ir.Program, error) {
@@ -91,6 +157,7 @@ type runner struct {
 	b     backend.Backend
 	p     *ir.Program
 	rng   *rand.Rand
+	truth Truth
 	names map[ir.ID]ir.ID // of the program's tensors on the device
 	next  ir.ID
 	uses  map[ir.ID]int // still to come, outputs included
@@ -216,12 +283,26 @@ func (r *runner) drop(id ir.ID) {
 
 // peek reads some live tensor, or flushes, and forgets what it saw.
 func (r *runner) peek() error {
-	if err := r.b.Flush(); err != nil {
-		return err
+	if r.rng.IntN(2) == 0 {
+		if err := r.b.Flush(); err != nil {
+			return err
+		}
 	}
-	for id := range r.live {
-		_, _, err := r.b.Read(context.Background(), id)
-		return err
+	ids := slices.Sorted(maps.Keys(r.names))
+	r.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	for _, id := range ids {
+		x := r.names[id]
+		if !r.live[x] {
+			continue
+		}
+		data, errs, err := r.b.Read(context.Background(), x)
+		if err != nil || r.truth == nil {
+			return err
+		}
+		if d := r.truth.compare(id, Value{data[0], errs[0]}); d != "" {
+			return fmt.Errorf("read before the end: %s", d)
+		}
+		return nil
 	}
 	return nil
 }
@@ -343,33 +424,6 @@ func (r *runner) read() (Outcome, error) {
 		r.b.Free(id)
 	}
 	return Outcome{data, errs}, nil
-}
-
-// Compare describes the first difference of two outcomes, "" if there is none:
-// which NaN aside, and the device's name in errors aside.
-func Compare(p *ir.Program, a, b Outcome) string {
-	for i := range a.Data {
-		x, y := a.Errs[i], b.Errs[i]
-		switch {
-		case (x == nil) != (y == nil):
-			return fmt.Sprintf("output %%%d: errors %v and %v", p.Outputs[i], x, y)
-		case x != nil:
-			e, f := *ir.AsError(x), *ir.AsError(y)
-			e.Device, f.Device = "", ""
-			if e.Error() != f.Error() {
-				return fmt.Sprintf("output %%%d: errors %q and %q", p.Outputs[i], x, y)
-			}
-			continue
-		case !a.Data[i].Type.Equal(b.Data[i].Type):
-			return fmt.Sprintf("output %%%d: types %v and %v", p.Outputs[i], a.Data[i].Type, b.Data[i].Type)
-		}
-		if at := differ(a.Data[i], b.Data[i]); at >= 0 {
-			n := a.Data[i].Type.DType.Size()
-			return fmt.Sprintf("output %%%d %v, element %d: bytes %x and %x", p.Outputs[i], a.Data[i].Type, at,
-				a.Data[i].Bytes[at*n:][:n], b.Data[i].Bytes[at*n:][:n])
-		}
-	}
-	return ""
 }
 
 func differ(a, b backend.Data) int {

@@ -33,13 +33,7 @@ func routed(salt uint64, script string) func() (backend.Backend, error) {
 			}
 			members = append(members, router.Member{Name: names[i], Backend: b})
 		}
-		r, err := router.Options{Own: true, Chunk: 1024, Place: func(n *ir.Node, _ string) string {
-			h := salt
-			for _, t := range append(n.In[:len(n.In):len(n.In)], n.Out...) {
-				h = h*0x9e3779b97f4a7c15 + uint64(n.Row.Number)<<32 + uint64(t.Shape.Size())<<8 + uint64(t.DType)
-			}
-			return names[h>>32%3]
-		}}.New(members...)
+		r, err := router.Options{Own: true, Chunk: 1024, Place: place(names, salt)}.New(members...)
 		if err != nil {
 			return nil, err
 		}
@@ -48,5 +42,16 @@ func routed(salt uint64, script string) func() (backend.Backend, error) {
 			return nil, err
 		}
 		return routedDevice{c, r}, nil
+	}
+}
+
+// place runs a node on one of the members by a hash of the node and a salt.
+func place(names []string, salt uint64) func(*ir.Node, string) string {
+	return func(n *ir.Node, _ string) string {
+		h := salt
+		for _, t := range append(n.In[:len(n.In):len(n.In)], n.Out...) {
+			h = h*0x9e3779b97f4a7c15 + uint64(n.Row.Number)<<32 + uint64(t.Shape.Size())<<8 + uint64(t.DType)
+		}
+		return names[(h>>32)%uint64(len(names))]
 	}
 }
