@@ -351,13 +351,13 @@ func TestInspect(t *testing.T) {
 	writeModel(t, "m.onnx", classifier(t))
 	r := invoke(t, "", "inspect", "m.onnx", "--dim", "batch=4", "--html", "m.html")
 	r.want(t, "inspect", exitOK, "", "")
-	checkGolden(t, "inspect.txt", r.stdout)
-	checkGolden(t, "inspect.json", invoke(t, "", "inspect", "m.onnx", "--dim", "batch=4", "--json").stdout)
+	checkGolden(t, "inspect_model.txt", r.stdout)
+	checkGolden(t, "inspect_model.json", invoke(t, "", "inspect", "m.onnx", "--dim", "batch=4", "--json").stdout)
 	page, err := os.ReadFile("m.html")
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkGolden(t, "inspect.html", string(page))
+	checkGolden(t, "inspect_model.html", string(page))
 	if s := string(page); strings.Contains(s, "<script") || strings.Contains(s, "src=") || strings.Count(s, "<rect ") != 5 || strings.Count(s, "<path ") != 4 {
 		t.Errorf("the page:\n%s", s)
 	}
