@@ -32,6 +32,7 @@ type Way struct {
 	Repeat int    // further runs on the same device, on cached kernels
 	Seed   uint64 // of the choices above
 
+	Ref     *Way   // gives the truth, for what needs it
 	Resize  bool   // programs of other sizes first, whose plans are bound again
 	Streams int    // values of a fusing client, recorded on so many streams; 0: ids, through its facade
 	Forget  bool   // instead of being freed, values are left to the collector
@@ -45,9 +46,11 @@ type Outcome struct {
 	Errs []error
 }
 
-// Run runs a program and returns its outputs. What is read before is compared with
-// the truth, unless that is nil.
-func (w Way) Run(p *ir.Program, inputs [][]byte, truth Truth) (out Outcome, err error) {
+// Run runs a program and returns its outputs.
+func (w Way) Run(p *ir.Program, inputs [][]byte) (Outcome, error) { return w.RunKnowing(p, inputs, nil) }
+
+// RunKnowing is Run; what is read before the end is compared with the truth.
+func (w Way) RunKnowing(p *ir.Program, inputs [][]byte, truth Truth) (out Outcome, err error) {
 	if p, err = w.translated(p); err != nil {
 		return out, err
 	}
@@ -101,7 +104,7 @@ func (w Way) others(p *ir.Program, i int, run func(*ir.Program, [][]byte, Truth,
 		return nil
 	}
 	inputs := irtest.InputData(rng, q, 0)
-	truth, err := w.reference().TruthOf(q, inputs)
+	truth, err := w.Ref.TruthOf(q, inputs)
 	if err != nil {
 		return fmt.Errorf("of other sizes, the reference: %w", err)
 	}

@@ -28,7 +28,7 @@ func (w Way) TruthOf(p *ir.Program, inputs [][]byte) (Truth, error) {
 			all.Outputs = append(all.Outputs, t.ID)
 		}
 	}
-	out, err := w.Run(all, inputs, nil)
+	out, err := w.Run(all, inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -59,6 +59,8 @@ func Fusing(rng *rand.Rand, p *ir.Program) Way {
 	if stack == "router over" {
 		w.Streams, w.Forget = 0, false
 	}
+	ref := w.reference()
+	w.Ref = &ref
 	w.Name = fmt.Sprintf("fusion %s %v %+v %+v", stack, dev, o, struct {
 		Batch, Repeat, Streams                     int
 		Alias, Free, Peek, Resize, Forget, Disturb bool
