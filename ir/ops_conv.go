@@ -232,6 +232,9 @@ func decomposeConvTranspose(g Graph, in []Value, a Attrs) []Value {
 	ws := make([]sliding, len(c.ws))
 	for i, s := range c.ws {
 		y, w = b.stretch(y, 2+i, s.stride), b.flip(w, 2+i)
+		if len(b.shape(y)) != len(c.x) { // it carries an error: too large
+			return []Value{y}
+		}
 		long := b.shape(y)[2+i]
 		ws[i] = sliding{kernel: s.kernel, stride: 1, dilation: s.dilation, lo: s.span() - 1 - s.lo}
 		ws[i].hi = c.x[2+i] + s.span() - 1 - long - ws[i].lo

@@ -307,3 +307,22 @@ func TestAmplification(t *testing.T) {
 		})
 	}
 }
+
+// Strides beyond any size are an error of the operands, not of Sinter.
+func TestHugeStrides(t *testing.T) {
+	for _, op := range []string{"Conv", "ConvTranspose", "MaxPool", "AveragePool"} {
+		n := node(op, list("x", "w"), list("y"), intsA("strides", 1<<40, 1<<62))
+		if op == "MaxPool" || op == "AveragePool" {
+			n.Inputs = n.Inputs[:1]
+			n.Attrs = append(n.Attrs, intsA("kernel_shape", 2, 2))
+		}
+		p := compiled(t, modelOf(&Graph{Inputs: []*ValueInfo{value("x", Float, 1, 1, 3, 3), value("w", Float, 1, 1, 2, 2)}, Outputs: []*ValueInfo{value("y", Float)}, Nodes: []*Node{n}}))
+		out, err := p.Run(context.Background(), map[string]*sinter.Tensor{"x": sinter.Ones(sinter.F32, 1, 1, 3, 3), "w": sinter.Ones(sinter.F32, 1, 1, 2, 2)})
+		if err == nil { // one window fits
+			_, err = sinter.Data[float32](context.Background(), out["y"])
+		}
+		if errors.Is(err, sinter.ErrInternal) || op == "ConvTranspose" && err == nil {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
