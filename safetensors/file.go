@@ -181,6 +181,26 @@ func (f *File) Tensor(name string) (Tensor, error) {
 	return t, nil
 }
 
+// Raw returns the bytes of the tensor called name as the file has them, whatever
+// its dtype: also where [File.Tensor] gives [ErrUnsupportedDType]. [Info] names the
+// format. See [Open] for how long they are valid.
+func (f *File) Raw(name string) ([]byte, error) {
+	e, err := f.header.find(name)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return nil, fmt.Errorf("safetensors: tensor %s: %w", quote(name), fs.ErrClosed)
+	}
+	data, err := f.src.read(f.start+e.begin, e.end-e.begin)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %s: %w", quote(name), err)
+	}
+	return data, nil
+}
+
 func (f *File) load(e *entry) (Tensor, error) {
 	d := formats[e.format].dtype
 	if d == ir.Invalid {
