@@ -23,6 +23,16 @@ func (c *Client) As(target any) bool {
 			*t = passCompiler{c, x}
 		}
 		return ok
+	case *backend.Capturer:
+		if x, ok := backend.As[backend.Capturer](b); ok {
+			*t = passCapturer{c, x}
+			return true
+		}
+		if c.compiler == nil {
+			return false
+		}
+		*t = ownCapturer{c}
+		return true
 	case *backend.Profiler:
 		x, ok := backend.As[backend.Profiler](b)
 		if ok {

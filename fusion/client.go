@@ -70,7 +70,8 @@ type Client struct {
 	facade facade
 
 	inspectors inspectors
-	errs       []*ir.Error // raised here, and not yet returned by Sync or Read
+	capture    atomic.Pointer[Capture] // the open one
+	errs       []*ir.Error             // raised here, and not yet returned by Sync or Read
 	closed     atomic.Bool
 }
 

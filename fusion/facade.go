@@ -14,6 +14,9 @@ type facade struct {
 	mu   sync.Mutex
 	ids  map[ir.ID]*owned
 	last atomic.Uint64
+
+	capture *Capture         // the open one
+	before  map[ir.ID]*Value // what was there when it opened
 }
 
 // owned is a value with the number of ids that name it.

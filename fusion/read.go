@@ -22,6 +22,7 @@ func (v *Value) Store() error {
 
 // settled waits for a value on its way.
 func (v *Value) settled(ctx context.Context) (*stored, error) {
+	v.stream.c.noteRead()
 	if err := v.Store(); err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 			s.c.note(err)
 		}
 	}
+	s.c.noteCapture(s, in, b, keep, places, cut)
 	s.publish(in, places)
 	s.c.tell(b, cut, false)
 }
