@@ -12,8 +12,8 @@ import (
 	"github.com/sinter-go/sinter/autodiff"
 )
 
-// The functions below hold the README's Go blocks, line by line;
-// TestReadmeCode compares them.
+// The functions below hold the README's Go blocks, line by line, but for programs,
+// which are examples; TestReadmeCode compares them.
 
 func readmeExample() error {
 	// Fit y = 3x - 1 by gradient descent.
@@ -77,10 +77,17 @@ func TestReadmeCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := blocks(t, "go")
-	if len(code) != 2 {
-		t.Fatalf("the README has %d Go blocks, expected 2", len(code))
+	if len(code) != 3 {
+		t.Fatalf("the README has %d Go blocks, expected 3", len(code))
 	}
 	for i, b := range code {
+		if strings.HasPrefix(b, "package main") { // a program, which has a test of its own
+			program, err := os.ReadFile("examples/model/main.go")
+			if err != nil || b != string(program) {
+				t.Errorf("block %d of the README is not examples/model/main.go: %v", i, err)
+			}
+			continue
+		}
 		var indented strings.Builder
 		for _, line := range strings.SplitAfter(b, "\n") {
 			if strings.TrimSpace(line) != "" {

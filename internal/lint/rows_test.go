@@ -30,6 +30,7 @@ var knowRows = map[string]string{
 	"onnx":                 "names of another standard",
 	"cmd":                  "a user of tensors",
 	"bench":                "a user of tensors",
+	"examples":             "users of tensors",
 }
 
 // definesRows reports whether a file is part of the table.
