@@ -141,8 +141,16 @@ func (s *Scope) own(v *fusion.Value) error {
 	if s.ended {
 		return s.closed()
 	}
+	s.grow()
 	s.owned = append(s.owned, v)
 	return nil
+}
+
+// grow takes the list of a scope that has ended for the first value.
+func (s *Scope) grow() {
+	if s.owned == nil {
+		s.owned = (*lists.Get().(*[]*fusion.Value))[:0]
+	}
 }
 
 func (s *Scope) closed() error { return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name()) }
@@ -154,6 +162,7 @@ func (s *Scope) ownOnce(v *fusion.Value) error {
 	if s.ended {
 		return s.closed()
 	}
+	s.grow()
 	if !slices.Contains(s.owned, v) {
 		s.owned = append(s.owned, v)
 	}
@@ -199,6 +208,7 @@ func (s *Scope) End() {
 	owned := s.owned
 	s.owned, s.ended = nil, true
 	s.mu.Unlock()
+	all := owned
 	release := (*fusion.Stream).ReleaseAll
 	if s.parent == nil {
 		release = (*fusion.Stream).EndScope
@@ -215,7 +225,12 @@ func (s *Scope) End() {
 		release(st, owned[:n])
 		owned = owned[n:]
 	}
+	clear(all)
+	lists.Put(&all)
 }
+
+// lists are those of scopes that have ended.
+var lists = sync.Pool{New: func() any { return new([]*fusion.Value) }}
 
 // Inside reports whether s is o or inside it.
 func (s *Scope) Inside(o *Scope) bool {

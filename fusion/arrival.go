@@ -81,7 +81,7 @@ func (a *arrival) wait(ctx context.Context) *ir.Error {
 // until it is here.
 func (s *Stream) Arriving(t ir.Type, bring func(to ir.ID) error) *Value {
 	a := &arrival{done: make(chan struct{})}
-	v := &Value{typ: t, stream: s}
+	v := &Value{typ: &t, stream: s}
 	v.st.Store(&stored{wait: a})
 	id := s.c.newFacadeID()
 	go func() {

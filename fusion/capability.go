@@ -101,10 +101,10 @@ func (c *Client) plain(ctx context.Context, v *Value) (ir.ID, func(), error) {
 	if !st.base.acquire() {
 		return 0, nil, released()
 	}
-	if st.whole(v.typ.Shape) && st.base.typ.Equal(v.typ) {
+	if st.whole(v.typ.Shape) && st.base.typ.Equal(*v.typ) {
 		return st.base.id, st.base.release, nil
 	}
-	t := ir.Tensor{ID: c.newID(), Type: v.typ}
+	t := ir.Tensor{ID: c.newID(), Type: *v.typ}
 	if err := c.inner.Submit(ctx, []ir.Node{stridedNode(st.base, st.layout, t)}); err != nil {
 		st.base.release()
 		return 0, nil, err
@@ -245,7 +245,7 @@ func (p passHost) Lend(ctx context.Context, id ir.ID) (backend.Lent, error) {
 	}
 	v := p.c.get(id)
 	if st := v.st.Load(); st != nil && st.err != nil {
-		return backend.Lent{Type: v.typ, Err: st.err}, nil
+		return backend.Lent{Type: *v.typ, Err: st.err}, nil
 	}
 	plain, done, err := p.c.plain(ctx, v)
 	if err != nil {
@@ -280,7 +280,7 @@ func (p passStreams) OpenRead(ctx context.Context, id ir.ID) (backend.Reader, er
 	}
 	v := p.c.get(id)
 	if st := v.st.Load(); st != nil && st.err != nil {
-		return failedReader{v.typ, st.err}, nil
+		return failedReader{*v.typ, st.err}, nil
 	}
 	plain, done, err := p.c.plain(ctx, v)
 	if err != nil {

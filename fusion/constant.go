@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -27,7 +28,7 @@ func (s *Stream) Constant(x ir.Scalar) (*Value, error) {
 	if k.types, err = ir.Infer(row, nil, attrs); err != nil {
 		return nil, err
 	}
-	v := &Value{typ: k.types[0], stream: s}
+	v := &Value{typ: &k.types[0], stream: s}
 	v.st.Store(&stored{constant: k})
 	return v, nil
 }
@@ -47,6 +48,23 @@ func (s *Stream) record(k *constant) (*Value, error) {
 	v := new(Value)
 	err := s.Record(k.op, k.attrs, nil, k.types, []*Value{v}, func() ir.Site { return ir.Site{} })
 	return v, err
+}
+
+// recordApart records an operation without fusion, with constants as segments of
+// their own.
+func (s *Stream) recordApart(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
+	in = slices.Clone(in)
+	for i, v := range in {
+		if st := v.st.Load(); st != nil && st.constant != nil {
+			w, err := s.record(st.constant)
+			if err != nil {
+				return err
+			}
+			defer w.Release()
+			in[i] = w
+		}
+	}
+	return s.Record(op, attrs, in, types, out, site)
 }
 
 // settled runs what makes a constant for someone who wants to look at it.

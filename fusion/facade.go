@@ -147,7 +147,7 @@ func (s *Stream) Upload(t ir.Type, data []byte) (*Value, error) {
 
 // adopt makes a value of a base and a reference to it.
 func (s *Stream) adopt(b *base, l ir.Layout) *Value {
-	v := &Value{typ: b.typ, stream: s}
+	v := &Value{typ: &b.typ, stream: s}
 	v.st.Store(&stored{base: b, layout: l})
 	s.mu.Lock()
 	s.fresh.add(b)
@@ -215,7 +215,7 @@ func (c *Client) take(id ir.ID) (*stored, ir.Type, error) {
 	if err := o.v.Store(); err != nil {
 		return nil, ir.Type{}, err
 	}
-	return o.v.st.Load(), o.v.typ, nil
+	return o.v.st.Load(), *o.v.typ, nil
 }
 
 // Read waits for tensors and returns their contents.
@@ -321,7 +321,7 @@ func (s *Stream) Take(id ir.ID) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Value{typ: typ, stream: s}
+	v := &Value{typ: &typ, stream: s}
 	v.st.Store(st)
 	return v, nil
 }

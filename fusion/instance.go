@@ -66,7 +66,7 @@ func (s *Stream) leafOf(in *instance, v *Value, st *stored) (int32, bool) {
 		return 0, false
 	}
 	i := int32(len(in.leaves))
-	in.leaves = append(in.leaves, leaf{st, v.typ})
+	in.leaves = append(in.leaves, leaf{st, *v.typ})
 	if st.wait != nil {
 		in.awaits = append(in.awaits, st.wait)
 	}
@@ -188,7 +188,7 @@ func (in *instance) refs(n int) []int32 {
 }
 
 // siteChecks is how often a line that was recorded before is looked up again.
-const siteChecks = 64
+const siteChecks = 512
 
 // site returns the user's line of an operation: the one of the last time, if all
 // that was recorded so far is what was recorded then.

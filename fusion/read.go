@@ -71,7 +71,7 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 		defer st.base.release()
 		id := st.base.id
 		if !st.whole(v.typ.Shape) {
-			t := ir.Tensor{ID: c.newID(), Type: v.typ}
+			t := ir.Tensor{ID: c.newID(), Type: *v.typ}
 			nodes = append(nodes, stridedNode(st.base, st.layout, t))
 			views = append(views, t.ID)
 			id = t.ID
@@ -95,7 +95,7 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 	}
 	for k, i := range at {
 		data[i], errs[i] = got[k], failed[k]
-		data[i].Type = values[i].typ
+		data[i].Type = *values[i].typ
 	}
 	return data, errs, nil
 }

@@ -3,7 +3,6 @@ package fusion
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -29,9 +28,9 @@ type Stream struct {
 	mu    sync.Mutex
 	open  []*instance // one per connected component, in order of their first operation
 	cuts  map[Cut]int64
-	fresh *fresh  // stored since the last flush, and not yet watched
-	last  *entry  // of what ran last: tells what comes next
-	apart int     // flushes whose joined instances met no plan, since one did
+	fresh *fresh // stored since the last flush, and not yet watched
+	last  *entry // of what ran last: tells what comes next
+	apart int    // flushes whose joined instances met no plan, since one did
 
 	inferMu sync.Mutex
 	infer   [inferences]inference
@@ -69,7 +68,7 @@ func (s *Stream) Cuts() map[Cut]int64 {
 }
 
 // Record appends an operation. The caller made out, one zero Value per result,
-// with the types that [Stream.Infer] gave; site is asked for the user's line where it
+// with the types that [Stream.Infer] gave, which the values share; site is asked for the user's line where it
 // is not known from the last time. On an error nothing was recorded. Operands may
 // be released, or recorded elsewhere, at any time.
 func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
@@ -79,18 +78,12 @@ func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, ou
 // RecordNear is Record for an operation without operands that is about to be used
 // together with a value: a constant.
 func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
-	for i, v := range in {
+	for _, v := range in {
 		if err := s.reach(v); err != nil {
 			return err
 		}
 		if st := v.st.Load(); s.off && st != nil && st.constant != nil {
-			w, err := s.record(st.constant) // a segment of its own, too
-			if err != nil {
-				return err
-			}
-			defer w.Release()
-			in = slices.Clone(in)
-			in[i] = w
+			return s.recordApart(op, attrs, in, types, out, site)
 		}
 	}
 	s.mu.Lock()
@@ -129,7 +122,7 @@ func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, ty
 	at := len(inst.recs)
 	inst.recs = append(inst.recs, rec{op: op, attrs: attrs, in: refs, out: int32(len(inst.types)), site: s.site(inst, at, op, site)})
 	for i, v := range out {
-		v.typ, v.stream, v.inst, v.pos = types[i], s, inst, int32(len(inst.types))
+		v.typ, v.stream, v.inst, v.pos = &types[i], s, inst, int32(len(inst.types))
 		inst.types = append(inst.types, types[i])
 		inst.outs = append(inst.outs, v)
 		inst.bytes += types[i].Bytes()

@@ -129,7 +129,7 @@ func (s *stored) whole(shape ir.Shape) bool {
 // Value is a tensor of a client: of an open segment, stored, virtual (a recipe),
 // or an error. It owns what it needs until it is released or collected.
 type Value struct {
-	typ    ir.Type
+	typ    *ir.Type // shared, mostly with the stream's memory of types
 	stream *Stream
 	st     atomic.Pointer[stored] // nil while pending or virtual
 
@@ -142,7 +142,7 @@ type Value struct {
 }
 
 // Type returns the type.
-func (v *Value) Type() ir.Type { return v.typ }
+func (v *Value) Type() ir.Type { return *v.typ }
 
 // Stream returns the stream that the value was recorded on.
 func (v *Value) Stream() *Stream { return v.stream }
@@ -183,7 +183,7 @@ func (v *Value) release() {
 
 // errValue makes a value that carries an error.
 func (s *Stream) errValue(t ir.Type, err *ir.Error) *Value {
-	v := &Value{typ: t, stream: s}
+	v := &Value{typ: &t, stream: s}
 	v.st.Store(&stored{err: err})
 	return v
 }
