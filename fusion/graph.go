@@ -240,6 +240,19 @@ func (g *graph) solitary(i int) bool {
 // second operand whose columns do not lie side by side.
 const packRows = 4
 
+// reuse returns how often a contraction reads each element of the operand that it
+// reads least often.
+func (g *graph) reuse(i int) float64 {
+	n := &g.Nodes[i]
+	x := n.In[0].Shape
+	products := float64(n.Out[0].Shape.Size()) * float64(x[len(x)-1])
+	least := products
+	for _, t := range n.In {
+		least = min(least, products/float64(max(t.Shape.Size(), 1)))
+	}
+	return least
+}
+
 // columns reports whether a node is such a contraction: kernels walk the columns in
 // vectors, so it is left to the device, which packs them first.
 func (g *graph) columns(i int) bool {

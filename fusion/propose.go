@@ -149,6 +149,7 @@ func (s *search) joins(gr *group) bool {
 // unlikely refuses at once what lowering would refuse.
 func (s *search) unlikely(a, b *group) *Refusal {
 	contractions, reduces := 0, 0
+	product, copied := -1, -1 // the contraction, and the first view that only a copy makes
 	for _, gr := range []*group{a, b} {
 		for _, u := range gr.units {
 			x := &s.units[u]
@@ -156,6 +157,11 @@ func (s *search) unlikely(a, b *group) *Refusal {
 			switch n.Row.Access {
 			case ir.Contraction:
 				contractions++
+				product = x.node
+			case ir.View:
+				if copied < 0 || x.node < copied {
+					copied = x.node
+				}
 			case ir.Reduce, ir.Scan:
 				reduces++
 			case ir.Gather: // its operand is picked from, so it must be stored
@@ -169,6 +175,11 @@ func (s *search) unlikely(a, b *group) *Refusal {
 	}
 	if contractions > 1 || contractions > 0 && reduces > 0 {
 		return &Refusal{Rule: RuleGroups, Got: float64(contractions + reduces), Limit: 1}
+	}
+	if copied >= 0 && copied < product {
+		if n := s.g.reuse(product); n >= packRows {
+			return &Refusal{Rule: RuleWork, Got: n, Limit: packRows, Detail: "the product reads each element that often, and a copy lies in order"}
+		}
 	}
 	return nil
 }
