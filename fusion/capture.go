@@ -137,7 +137,7 @@ func (k *Capture) Stop(inputs, outputs []*Value, bindings []int64) (*Launches, e
 	from := map[*stored]source{}
 	for i, v := range inputs {
 		st := v.st.Load()
-		g := inputGuard{typ: v.typ}
+		g := inputGuard{typ: *v.typ}
 		if st != nil {
 			if st.base == nil {
 				return nil, refuseCapture(CaptureInput, "input %d failed, or is a constant", i)
@@ -163,7 +163,7 @@ func (k *Capture) Stop(inputs, outputs []*Value, bindings []int64) (*Launches, e
 			l.Release()
 			return nil, refuseCapture(CaptureOutput, "output %d, %v", i, v.typ)
 		}
-		l.outputs = append(l.outputs, output{src, v.typ})
+		l.outputs = append(l.outputs, output{src, *v.typ})
 		l.use(src)
 	}
 	read := l.read()

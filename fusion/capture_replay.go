@@ -41,7 +41,7 @@ func (l *Launches) Replay(inputs []*Value, consume []bool, bindings []int64) ([]
 	}
 	out := make([]*Value, len(l.outputs))
 	for i, st := range r.outputs {
-		out[i] = &Value{typ: l.outputs[i].typ, stream: s}
+		out[i] = &Value{typ: &l.outputs[i].typ, stream: s}
 		out[i].st.Store(st)
 		s.fresh.add(st.base)
 	}
