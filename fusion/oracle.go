@@ -25,7 +25,7 @@ func (s *Stream) check(in *instance, b *bound, places []*stored) error {
 	plain := *s.c.planner
 	plain.Options.Unfused, plain.Options.NoInPlace = true, true
 	s.c.planning.Lock()
-	p, err := plain.Plan(in.segment(nil, keep, b.plan.Segment.Cut))
+	p, err := try(func() (*Plan, error) { return plain.Plan(in.segment(nil, keep, b.plan.Segment.Cut)) })
 	s.c.planning.Unlock()
 	if err != nil {
 		return err

@@ -409,17 +409,19 @@ func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*boun
 	return b, nil
 }
 
+// try makes a plan; a panic of the planner is an error.
+func try(plan func() (*Plan, error)) (p *Plan, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("the planner failed: %v", r), Detail: string(debug.Stack())}
+		}
+	}()
+	return plan()
+}
+
 // search makes a plan: the old one for other sizes if it holds for them, a new
 // one, or at worst one of single nodes.
 func (c *Client) search(seg *Segment, old *Plan) (_ *Plan, rebound bool, err error) {
-	try := func(plan func() (*Plan, error)) (p *Plan, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = &ir.Error{Kind: ir.ErrInternal, Msg: fmt.Sprintf("the planner failed: %v", r), Detail: string(debug.Stack())}
-			}
-		}()
-		return plan()
-	}
 	if c.opt.Bisect != nil {
 		if p, err := try(func() (*Plan, error) { return c.opt.Bisect.plan(c.planner, seg) }); err == nil {
 			return p, false, nil

@@ -67,6 +67,7 @@ func (p *Planner) unfused(g *graph, baseline Cost) (*Plan, error) {
 			s.byNode[i] = slices.Delete(s.byNode[i], 1, 2)
 		}
 	}
+	s.drop() // the groups of clones
 	return s.finish(baseline)
 }
 

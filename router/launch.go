@@ -65,6 +65,7 @@ type parcel struct {
 
 	made  []ir.Tensor // what becomes known, by the client's ids
 	taken []consumed
+	held  []*value // what it reads, and gave up its name of
 }
 
 // consumed is an entry that a launch takes along.
@@ -114,6 +115,7 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 		return nil
 	}
 	sent, err := c.home.parcels(ctx, parcels)
+	c.giveUp(parcels)
 	if err == nil && len(pending) == 0 {
 		return nil
 	}
@@ -136,6 +138,21 @@ func (x compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 		return nil // those that were not taken are errors of their results
 	}
 	return err
+}
+
+// giveUp lets go of what parcels hold, once they are on their way.
+func (c *Client) giveUp(parcels []parcel) {
+	locked := false
+	for i := range parcels {
+		for _, v := range parcels[i].held {
+			if !locked {
+				c.r.mu.Lock()
+				defer c.r.unlock()
+				locked = true
+			}
+			c.r.release(v)
+		}
+	}
 }
 
 // withdraw undoes a parcel that the member did not take. If others of the call

@@ -150,7 +150,9 @@ func (s *submission) consume(l *backend.Launch, p *parcel) map[ir.ID]ir.ID {
 			v.replicas[0].given = true
 			inner[id] = v.replicas[0].id
 			c.forget(e, nil)
-		default:
+		default: // freed with its last owner, and not before the launch is on its way
+			v.holds++
+			p.held = append(p.held, v)
 			c.forget(e, nil)
 			continue
 		}
