@@ -28,16 +28,16 @@ func (g *Generator) SetDraws(n uint64) { g.draws.Store(n) }
 // Seed returns the seed.
 func (g *Generator) Seed() uint64 { return g.seed }
 
-// key mixes seed and draw number to the 64-bit key of the next draw (the
-// finaliser of SplitMix64, applied twice; Steele, Lea, Flood, 2014).
-func (g *Generator) key() int64 {
+// keyOf mixes seed and draw number to the 64-bit key of a draw (the finaliser of
+// SplitMix64, applied twice; Steele, Lea, Flood, 2014).
+func (g *Generator) keyOf(draw uint64) int64 {
 	mix := func(z uint64) uint64 {
 		z += 0x9e3779b97f4a7c15
 		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 		z = (z ^ z>>27) * 0x94d049bb133111eb
 		return z ^ z>>31
 	}
-	return int64(mix(mix(g.seed) ^ g.draws.Add(1)))
+	return int64(mix(mix(g.seed) ^ draw))
 }
 
 // Uniform draws from [0, 1) in f32 or f64.
@@ -54,5 +54,8 @@ func (g *Generator) draw(row string, o Of, d DType, shape []int, more ...any) *T
 	if !d.Valid() {
 		return createError(row, ir.Errorf(ir.ErrDType, "%s is not a dtype", d))
 	}
-	return apply(ir.Lookup(row), o.stream(), nil, append(ir.A("shape", shape, "dtype", d, "key", g.key()), ir.A(more...)...))[0]
+	s, n := o.stream(), g.draws.Add(1)
+	key := g.keyOf(n)
+	s.drew(g, n, key)
+	return apply(ir.Lookup(row), s, nil, append(ir.A("shape", shape, "dtype", d, "key", key), ir.A(more...)...))[0]
 }

@@ -121,6 +121,7 @@ type Device struct {
 	runtime *Runtime
 	info    backend.Info
 	stream  *Stream // the default one
+	steps   deviceSteps
 }
 
 // ID returns the id of the device, such as "cpu".

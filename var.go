@@ -48,6 +48,7 @@ func (v *Var) leaf(t *Tensor) *Tensor {
 func (v *Var) Value() *Tensor {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.touch(false)
 	v.lent = true
 	return v.value
 }
@@ -57,6 +58,7 @@ func (v *Var) Value() *Tensor {
 func (v *Var) Borrow() *Tensor {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.touch(false)
 	return v.value
 }
 
@@ -65,6 +67,7 @@ func (v *Var) Borrow() *Tensor {
 func (v *Var) In(s *Scope) *Tensor {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.touch(false)
 	return s.In(v.value)
 }
 
@@ -101,6 +104,7 @@ func (v *Var) Set(t *Tensor) error {
 		return &ir.Error{Kind: ir.ErrShape, Op: "var.set", Site: callsite.Find(), Operands: []ir.Type{t.typ()},
 			Msg: "the variable holds " + v.value.typ().String()}
 	}
+	v.touch(true)
 	old, lent := v.value, v.lent
 	v.value, v.lent = v.leaf(t), false
 	v.version++

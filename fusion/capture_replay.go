@@ -5,11 +5,12 @@ import "github.com/sinter-go/sinter/ir"
 // Replay runs captured work on other inputs and returns its outputs, in the order
 // of the queue and without waiting. Guards are checked before anything runs: where
 // one fails, the error is a [*CaptureRefused] and nothing has happened. Inputs that
-// are marked as consumed are released, so that results may take their place.
-func (l *Launches) Replay(inputs []*Value, consume []bool, bindings []int64) ([]*Value, error) {
+// are marked as consumed are released, so that results may take their place. The
+// bindings are asked for once all guards hold; nil gives those of the capture.
+func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() []int64) ([]*Value, error) {
 	s := l.s
-	if len(inputs) != len(l.inputs) || len(bindings) != l.bindings {
-		return nil, refuseCapture(CaptureInput, "%d inputs and %d draws, captured were %d and %d", len(inputs), len(bindings), len(l.inputs), l.bindings)
+	if len(inputs) != len(l.inputs) {
+		return nil, refuseCapture(CaptureInput, "%d inputs, captured were %d", len(inputs), len(l.inputs))
 	}
 	for i, v := range inputs {
 		if l.inputs[i].base.DType == ir.Invalid {
@@ -28,13 +29,20 @@ func (l *Launches) Replay(inputs []*Value, consume []bool, bindings []int64) ([]
 		r.giveUp()
 		return nil, err
 	}
+	var keys []int64
+	if bindings != nil {
+		if keys = bindings(); len(keys) != l.bindings {
+			r.giveUp()
+			return nil, refuseCapture(CaptureInput, "%d draws, captured were %d", len(keys), l.bindings)
+		}
+	}
 	for i, v := range inputs {
 		if i < len(consume) && consume[i] && v.stream == s {
 			v.release()
 		}
 	}
 	for i := range l.segments {
-		if err := r.run(i, bindings); err != nil {
+		if err := r.run(i, keys); err != nil {
 			r.giveUp()
 			return nil, err
 		}
@@ -131,7 +139,7 @@ func (r *replay) run(i int, bindings []int64) error {
 	s := r.l.s
 	in := &instance{stream: s, leaves: r.leaves[i], recs: g.recs, types: g.types, sealed: true}
 	r.leaves[i] = nil
-	if len(g.keys) > 0 {
+	if len(g.keys) > 0 && bindings != nil {
 		in.recs = append([]rec(nil), g.recs...)
 		for _, k := range g.keys {
 			a := append(ir.Attrs(nil), in.recs[k.rec].attrs...)

@@ -1,0 +1,268 @@
+package sinter
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// StepFunc is the work of a [Step]: it makes outputs from inputs, in a scope to
+// which they belong, and may set variables.
+type StepFunc func(s *Scope, in []*Tensor) ([]*Tensor, error)
+
+// Step is work that is done again and again: a training step, the decoding of a
+// token. Its first rounds are recorded as any work is. After a few equal ones the
+// launches are replayed without calling the function: what it records each time
+// costs nothing any more, and the results have the same bits.
+//
+// Equal are rounds that run the same plans on the same things: inputs, variables,
+// results of the round, and tensors from outside that do not change. A replay checks
+// the types of inputs and variables and how they lie in memory; it reads the present
+// values of variables, sets those that the function sets, and advances generators as
+// it would. If a check fails the round is recorded; [Step.Stats] says why. A function
+// is never captured that reads tensors (what follows may depend on data), that uses
+// other Go numbers in each round, or that makes tensors from slices.
+//
+// What the function does beside recording does not happen in a replay, and what it
+// would record otherwise because of Go variables is not seen: it has to depend on its
+// inputs, on [Var] and on [Generator] alone. As a safeguard every 64th round is
+// recorded, and a capture that differs from it is given up.
+//
+// A step is safe for concurrent use; it does one round at a time. Steps of one device
+// take turns.
+type Step struct {
+	dev    *Device
+	f      StepFunc
+	stream *Stream
+
+	mu    sync.Mutex
+	kinds []*stepKind // by the types of the inputs, the last used first
+	stats StepStats
+}
+
+// StepStats count what became of the rounds of a step.
+type StepStats struct {
+	Recorded int64 // rounds that called the function
+	Replayed int64 // rounds that did not
+	Captured bool  // whether the last round was replayed
+	// Reason is why the last round was recorded though rounds came before, or ""; a
+	// [*fusion.CaptureRefused], mostly, as text.
+	Reason  string
+	Reasons map[fusion.CaptureReason]int64 // of all rounds
+}
+
+// The reasons of a step, beside those of package fusion.
+const (
+	CaptureFrozen  fusion.CaptureReason = "a variable was frozen or unfrozen"
+	CaptureDraws   fusion.CaptureReason = "a generator is used elsewhere at the same time"
+	CaptureFailed  fusion.CaptureReason = "the function failed"
+	CaptureWarming fusion.CaptureReason = "not yet enough equal rounds"
+	CaptureCheck   fusion.CaptureReason = "recorded to be compared with the capture"
+)
+
+const (
+	equalRounds = 2  // comparisons in a row that must agree
+	checkEvery  = 64 // replays between rounds that are recorded all the same
+	stepKinds   = 4  // sets of input types that a step is captured for
+	maxMisses   = 4  // rounds of another kind before a capture is given up
+)
+
+// stepKind is a step for inputs of certain types.
+type stepKind struct {
+	types    []ir.Type
+	last     *roundRecord // the last one recorded, if it can be captured
+	equal    int          // how often in a row it was like the one before
+	replays  int          // since the last recorded round
+	misses   int          // recorded rounds in a row for which a guard failed
+	captured bool         // last may be replayed
+}
+
+// Capture makes a step of a function. Nothing runs yet.
+func Capture(d *Device, f StepFunc) *Step {
+	return &Step{dev: d, f: f, stream: d.NewStream(context.Background()), stats: StepStats{Reasons: map[fusion.CaptureReason]int64{}}}
+}
+
+// Stats returns what became of the rounds so far.
+func (st *Step) Stats() StepStats {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	out := st.stats
+	out.Reasons = maps.Clone(out.Reasons)
+	return out
+}
+
+// Release gives back what captures hold. The step can be used afterwards.
+func (st *Step) Release() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, k := range st.kinds {
+		k.drop()
+	}
+	st.kinds = nil
+}
+
+// Run does one round and returns its outputs, which belong to no scope and are not
+// tracked; it does not wait for the device. The error is that of the function, or a
+// nil input; an end of ctx before the round is one too. Errors of inputs are the
+// function's, as those of operands are.
+func (st *Step) Run(ctx context.Context, in ...*Tensor) ([]*Tensor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &ir.Error{Kind: ir.ErrCancelled, Msg: "before a step", Cause: err}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.dev.steps.turn.Lock()
+	defer st.dev.steps.turn.Unlock()
+	k := st.kind(in)
+	st.stats.Captured, st.stats.Reason = false, ""
+	switch {
+	case k == nil: // an input carries an error
+	case k.captured && k.replays >= checkEvery:
+		st.note(&fusion.CaptureRefused{Reason: CaptureCheck})
+	case k.captured:
+		out, err := k.last.replay(st.dev, in)
+		if err == nil {
+			k.replays++
+			k.misses = 0
+			st.stats.Replayed++
+			st.stats.Captured = true
+			return out, nil
+		}
+		refused, ok := err.(*fusion.CaptureRefused)
+		if !ok {
+			return nil, err
+		}
+		st.note(refused)
+	case k.last != nil:
+		st.note(&fusion.CaptureRefused{Reason: CaptureWarming})
+	}
+	return st.record(k, in)
+}
+
+func (st *Step) note(r *fusion.CaptureRefused) {
+	st.stats.Reason = r.Error()
+	st.stats.Reasons[r.Reason]++
+}
+
+// kind returns what is known of inputs of these types, nil if one carries an error.
+func (st *Step) kind(in []*Tensor) *stepKind {
+	types := make([]ir.Type, len(in))
+	for i, t := range in {
+		if t.failure() != nil {
+			return nil
+		}
+		types[i] = t.typ()
+	}
+	for i, k := range st.kinds {
+		if slices.EqualFunc(k.types, types, ir.Type.Equal) {
+			copy(st.kinds[1:i+1], st.kinds[:i])
+			st.kinds[0] = k
+			return k
+		}
+	}
+	k := &stepKind{types: types}
+	st.kinds = append([]*stepKind{k}, st.kinds...)
+	if len(st.kinds) > stepKinds {
+		st.kinds[stepKinds].drop()
+		st.kinds = st.kinds[:stepKinds]
+	}
+	return k
+}
+
+func (k *stepKind) drop() {
+	if k.last != nil {
+		k.last.launches.Release()
+	}
+	k.last, k.equal, k.replays, k.misses, k.captured = nil, 0, 0, 0, false
+}
+
+// record does a round by calling the function, and compares it with the last one.
+func (st *Step) record(k *stepKind, in []*Tensor) ([]*Tensor, error) {
+	st.stats.Recorded++
+	guarded := k != nil && k.captured && k.replays < checkEvery // a guard failed
+	out, r, refused, err := st.round(in)
+	if k == nil {
+		if r != nil {
+			r.launches.Release()
+		}
+		return out, err
+	}
+	k.replays = 0
+	var unlike error
+	if r != nil && k.last != nil {
+		if unlike = k.last.unlike(r); unlike == nil {
+			k.equal++
+		} else if x, ok := unlike.(*fusion.CaptureRefused); ok && !guarded {
+			refused = x
+		}
+	}
+	if refused != nil {
+		st.note(refused)
+	}
+	if guarded && (r == nil || unlike != nil) && k.misses < maxMisses {
+		k.misses++ // an exception, perhaps
+		if r != nil {
+			r.launches.Release()
+		}
+		return out, err
+	}
+	if r == nil || unlike != nil {
+		k.drop()
+	}
+	if r != nil {
+		if k.last != nil {
+			k.last.launches.Release()
+		}
+		k.last, k.captured = r, k.equal >= equalRounds
+	}
+	return out, err
+}
+
+// round calls the function and captures what it does. r is nil if that cannot be
+// replayed, and refused says why.
+func (st *Step) round(in []*Tensor) (out []*Tensor, r *roundRecord, refused *fusion.CaptureRefused, err error) {
+	capture, cerr := st.stream.fs.StartCapture()
+	seen := &roundSeen{vars: map[*Var]int{}}
+	st.dev.steps.seen.Store(seen)
+	scope := NewScope("step", OnStream(st.stream))
+	defer func() { // also where the function panics
+		st.dev.steps.seen.Store(nil)
+		if capture != nil {
+			capture.Abandon()
+		}
+		scope.End()
+	}()
+	inside := make([]*Tensor, len(in))
+	for i, t := range in {
+		inside[i] = scope.In(t)
+	}
+	starts := make([]*fusion.Value, len(in))
+	for i, t := range in {
+		if t != nil {
+			starts[i] = t.v
+		}
+	}
+	made, err := st.f(scope, inside)
+	if err != nil {
+		return nil, nil, &fusion.CaptureRefused{Reason: CaptureFailed, Detail: err.Error()}, err
+	}
+	for _, t := range made {
+		out = append(out, scope.Keep(t).Detach())
+	}
+	scope.End()
+	st.dev.steps.seen.Store(nil)
+	if cerr != nil {
+		refused, _ = cerr.(*fusion.CaptureRefused)
+		return out, nil, refused, nil
+	}
+	r, rerr := seen.finish(capture, starts, out)
+	if rerr != nil {
+		refused, _ = rerr.(*fusion.CaptureRefused)
+		return out, nil, refused, nil
+	}
+	return out, r, nil, nil
+}
