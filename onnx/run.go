@@ -3,7 +3,6 @@ package onnx
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/sinter-go/sinter"
@@ -194,71 +193,6 @@ func firstTensor(v *Value) *sinter.Tensor {
 	return nil
 }
 
-// keeper moves values from a scope that ends to the one around it.
-type keeper struct {
-	run      *run
-	from, to *sinter.Scope
-	kept     map[*sinter.Tensor]*sinter.Tensor
-}
-
-// keep returns the value to use after the scope has ended. Tensors of the scope
-// move and are counted for the value; those of scopes around it are only
-// counted if they are tensors of this run.
-func (k *keeper) keep(v *Value) *Value {
-	if v == nil || k.from == k.to {
-		return v
-	}
-	if v.isSeq {
-		out := &Value{isSeq: true, Elem: v.Elem, seq: make([]*Value, len(v.seq))}
-		for i, e := range v.seq {
-			out.seq[i] = k.keep(e)
-		}
-		return out
-	}
-	if v.host != nil && v.home == k.from && k.from != nil { // its mirror goes with the scope
-		return &Value{Elem: v.Elem, host: v.host, home: k.to}
-	}
-	if v.tensor == nil || v.fixed != nil {
-		return v
-	}
-	if t := k.kept[v.tensor]; t != nil {
-		if r := k.run.refs[t]; r != nil {
-			r.n++
-		}
-		return &Value{Elem: v.Elem, tensor: t, host: v.host}
-	}
-	if v.tensor.Scope() == k.from {
-		t := k.from.Keep(v.tensor)
-		delete(k.run.refs, v.tensor)
-		k.kept[v.tensor] = t
-		k.run.refs[t] = &tensorRef{n: 1, scope: k.to}
-		return &Value{Elem: v.Elem, tensor: t, host: v.host}
-	}
-	if r := k.run.refs[v.tensor]; r != nil {
-		r.n++
-	}
-	return v
-}
-
-// drop takes back the claim of a value on its tensors.
-func (r *run) drop(v *Value) {
-	if v == nil {
-		return
-	}
-	for _, e := range v.seq {
-		r.drop(e)
-	}
-	if v.tensor == nil || v.fixed != nil {
-		return
-	}
-	if ref := r.refs[v.tensor]; ref != nil {
-		if ref.n--; ref.n <= 0 {
-			delete(r.refs, v.tensor)
-			v.tensor.Release()
-		}
-	}
-}
-
 // execute runs the steps of a block.
 func (f *frame) execute() error {
 	for _, c := range f.block.consts {
@@ -445,78 +379,4 @@ func (f *frame) nested(scope *sinter.Scope, b *block, in []*Value) ([]*Value, er
 		out[i] = k.keep(inner.at(o))
 	}
 	return out, nil
-}
-
-// checkInputs compares values with the declared inputs and lists all that is
-// wrong.
-func (p *Program) checkInputs(inputs map[string]*Value) error {
-	var wrong []string
-	known := map[string]bool{}
-	for _, d := range p.inputs {
-		known[d.Name] = true
-		v := inputs[d.Name]
-		if v == nil {
-			if p.defaults[d.Name] == nil && (d.Type == nil || d.Type.Optional == nil) {
-				wrong = append(wrong, fmt.Sprintf("input %q (%s) is missing", d.Name, d.Type))
-			}
-			continue
-		}
-		if why := v.mismatch(d.Type); why != "" {
-			wrong = append(wrong, fmt.Sprintf("input %q is %s, expected %s", d.Name, why, d.Type))
-		}
-	}
-	var extra []string
-	for name := range inputs {
-		if !known[name] {
-			extra = append(extra, name)
-		}
-	}
-	sort.Strings(extra)
-	for _, name := range extra {
-		wrong = append(wrong, fmt.Sprintf("the model has no input %q", name))
-	}
-	if wrong != nil {
-		return ir.Errorf(ir.ErrArgument, "onnx: %s", strings.Join(wrong, "; "))
-	}
-	return nil
-}
-
-// mismatch says what a value is if that does not fit a declared type.
-func (v *Value) mismatch(t *Type) string {
-	switch {
-	case t == nil:
-		return ""
-	case t.Optional != nil:
-		if v.isNone {
-			return ""
-		}
-		return v.mismatch(t.Optional)
-	case v.isNone || v.isSeq != (t.Sequence != nil):
-		return v.kind()
-	case v.isSeq:
-		for _, e := range v.seq {
-			if why := e.mismatch(t.Sequence); why != "" {
-				return "a sequence with " + why
-			}
-		}
-		return ""
-	}
-	shape := v.Shape()
-	bad := t.Elem != Undefined && v.Elem != t.Elem || t.HasShape && len(shape) != len(t.Dims)
-	for i := range shape {
-		bad = bad || t.HasShape && i < len(t.Dims) && t.Dims[i].Size >= 0 && t.Dims[i].Size != int64(shape[i])
-	}
-	if bad {
-		return v.kind()
-	}
-	return ""
-}
-
-func (p *Program) typeOf(input string) *Type {
-	for _, d := range p.inputs {
-		if d.Name == input {
-			return d.Type
-		}
-	}
-	return nil
 }
