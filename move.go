@@ -127,7 +127,12 @@ func together(in []*Tensor) ([]*Tensor, error) {
 	if apart == 0 {
 		return in, nil
 	}
-	if m, ok := backend.As[backend.Mover](in[0].stream().dev.client); ok {
+	var m backend.Mover // of the first device that has one
+	ok := false
+	for i := 0; i < len(in) && !ok; i++ {
+		m, ok = backend.As[backend.Mover](in[i].stream().dev.client)
+	}
+	if ok {
 		of := make([]backend.Backend, len(in))
 		for i, t := range in {
 			of[i] = t.stream().dev.client

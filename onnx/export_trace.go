@@ -21,10 +21,9 @@ type Port struct {
 }
 
 // Trace calls f once with tensors on a device that notes what is recorded and
-// computes nothing, and returns the program. Tensors of other devices, such as the
-// parameters of a module, become constants with the values they have now, where
-// they meet one of the device as a later operand, or are moved to it with
-// [sinter.Tensor.To]; so do tensors that f makes of slices on the device.
+// computes nothing, and returns the program. Tensors of other devices that f uses
+// with them, such as the parameters of a module, become constants with the values
+// they have now; so do tensors that f makes of slices on the device.
 //
 // The program is what f recorded for these extents: loops and branches of Go are
 // those that were taken. f cannot read a tensor that it computes.

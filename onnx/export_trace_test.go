@@ -25,7 +25,7 @@ func functions() map[string]function {
 	g := sinter.NewGenerator(3)
 	draw := func(shape ...int) *sinter.Tensor { return g.Uniform(sinter.Of{}, sinter.F32, shape...).Sub(0.5) }
 	first, second := nn.NewLinear(g, 8, 16), nn.NewLinear(g, 16, 3)
-	table := draw(10, 6)
+	table, embedding := draw(10, 6), nn.NewEmbedding(g, 10, 4)
 	kernel, bias := draw(4, 3, 3, 3), draw(4)
 	block := nn.NewTransformerBlock(g, 8, 2, 16)
 	ids := sinter.FromSlice([]int64{1, 9, 0, 4}, 2, 2)
@@ -39,10 +39,10 @@ func functions() map[string]function {
 		}, []*sinter.Tensor{draw(2, 3, 12, 12)}},
 		"a table first": {func(in []*sinter.Tensor) ([]*sinter.Tensor, error) {
 
-			own := table.To(in[0].Device())
-			return one(own.Gather(0, in[0]).Sum(sinter.Over(1)))
+			return one(table.Gather(0, in[0]).Sum(sinter.Over(1)))
 
 		}, []*sinter.Tensor{ids}},
+		"an embedding": {func(in []*sinter.Tensor) ([]*sinter.Tensor, error) { return one(embedding.Forward(in[0])) }, []*sinter.Tensor{ids}},
 		"transformer": {func(in []*sinter.Tensor) ([]*sinter.Tensor, error) {
 			y := block.Forward(in[0])
 			return one(y)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -186,7 +187,7 @@ func (g *graphLayout) positions() (width, height float64) {
 		}
 	}
 	y := 0.0
-	low, high := 0.0, 0.0
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, l := range g.layers {
 		tall := 0.0
 		for _, b := range l {
@@ -197,6 +198,9 @@ func (g *graphLayout) positions() (width, height float64) {
 			low, high = min(low, x[b]-g.boxes[b].w/2), max(high, x[b]+g.boxes[b].w/2)
 		}
 		y += tall + layoutGapY
+	}
+	if len(g.boxes) == 0 {
+		return 0, 0
 	}
 	for i := range g.boxes {
 		g.boxes[i].x += layoutGapX - low
