@@ -61,6 +61,7 @@ func (s *Stream) materialize(v *Value) error {
 			in.results = map[int32]*stored{}
 		}
 		in.results[pos] = st
+		s.fresh.add(st.base) // the instance may be forgotten with all its values
 	}
 	st := places[place[v.pos]]
 	s.fresh.add(st.base)
