@@ -83,6 +83,30 @@ func (s *search) propose(a, b *group) (*group, *Refusal) {
 	return m, nil
 }
 
+// wideColumns is from how many columns side by side a product runs at full speed.
+const wideColumns = 64
+
+// narrow refuses what cuts the columns of a product short: a border around its
+// result, above all, of which each row is then a loop of its own.
+func (s *search) narrow(m *group) *Refusal {
+	for _, u := range m.units {
+		n := &s.g.Nodes[s.units[u].node]
+		if n.Row.Access != ir.Contraction || len(n.In) < 2 {
+			continue
+		}
+		z := n.In[1].Shape
+		want := int64(min(z[len(z)-1], wideColumns))
+		have := int64(0)
+		for _, p := range m.lowered.block.Pieces {
+			have = max(have, p.Extents[len(p.Extents)-1])
+		}
+		if have < want {
+			return &Refusal{Rule: RuleWork, Got: float64(have), Limit: float64(want), Detail: "the columns of the product would be cut short"}
+		}
+	}
+	return nil
+}
+
 // packed reports whether a group is a contraction that was left to the device.
 func (s *search) packed(gr *group) bool { return gr.kind == routineGroup && s.g.columns(s.first(gr)) }
 
@@ -108,6 +132,9 @@ func (s *search) judge(m *group, before Cost) *Refusal {
 		return &Refusal{Rule: RuleBudget}
 	}
 	if r := s.lower(m); r != nil {
+		return r
+	}
+	if r := s.narrow(m); r != nil {
 		return r
 	}
 	after := s.cost(m)
