@@ -3,9 +3,11 @@ package fusion_test
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
@@ -155,3 +157,9 @@ func runScenarios(t *testing.T, list []scenario) {
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func replace(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }
+
+// collectGarbage lets cleanups run.
+func collectGarbage() {
+	runtime.GC()
+	time.Sleep(time.Millisecond)
+}
