@@ -51,6 +51,15 @@ type CodeKeeper interface {
 	LoadCode(k *kernel.Kernel, code []byte) (Compiled, error)
 }
 
+// Warmer is a backend that makes ready beforehand what it makes for nodes that are
+// submitted: so a node of a known plan waits for no compilation.
+type Warmer interface {
+	// Warm makes what a node will need whose operands lie in memory as given; one
+	// without strides is row-major. It does not wait for the queue, and what it does
+	// not know how to warm is no error.
+	Warm(n *ir.Node, operands []ir.Layout) error
+}
+
 // Launch is one function: pieces that write disjoint parts of its results, in any
 // order or at once. A result whose id is not known yet is allocated, row-major,
 // with the type given.

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
+	"github.com/sinter-go/sinter/lower"
 )
 
 // CodeID names what generates code here, "" if the device interprets. Saved code
@@ -47,4 +48,86 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 		return nil, err
 	}
 	return &compiledKernel{d: d, k: k, exe: code, generated: true, fault: k.HasFault()}, nil
+}
+
+// Warm compiles what a node will need; see [backend.Warmer].
+func (d *Device) Warm(n *ir.Node, operands []ir.Layout) error {
+	if d.q.isClosed() {
+		return errClosed
+	}
+	if len(n.Out) == 0 || n.Out[0].Shape.Size() == 0 {
+		return nil
+	}
+	at := map[ir.ID]ir.Layout{}
+	plain := func(t ir.Tensor) ir.Layout { return ir.Layout{Strides: t.Shape.Strides()} }
+	for i, t := range n.In {
+		at[t.ID] = plain(t)
+		if i < len(operands) && len(operands[i].Strides) == len(t.Shape) {
+			at[t.ID] = operands[i]
+		}
+	}
+	for _, t := range n.Out {
+		at[t.ID] = plain(t)
+	}
+	switch n.Row.Access {
+	case ir.View:
+		return nil
+	case ir.Join:
+		for i, t := range n.In {
+			l, err := lower.JoinPart(n, i, at[n.Out[0].ID])
+			if err == nil {
+				err = d.warmCopy(t.Type, at[t.ID], l)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	case ir.Scatter, ir.Opaque: // routines take operands in order
+		for _, t := range n.In {
+			if e := (&entry{typ: t.Type, layout: at[t.ID]}); e.contiguous() {
+				continue
+			}
+			if err := d.warmCopy(t.Type, at[t.ID], plain(t)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(n.In) > 1 && n.Row.Access == ir.Contraction {
+		if z := n.In[1]; packs(n, z.Shape, at[z.ID]) {
+			if err := d.warmCopy(z.Type, at[z.ID], plain(z)); err != nil {
+				return err
+			}
+			at[z.ID] = plain(z)
+		}
+	}
+	return d.warmBlock([]ir.Node{*n}, func(id ir.ID) ir.Layout { return at[id] })
+}
+
+// warmCopy compiles what copies a tensor from one layout to another.
+func (d *Device) warmCopy(t ir.Type, from, to ir.Layout) error {
+	if t.Shape.Size() == 0 {
+		return nil
+	}
+	n := lower.CopyNode(ir.Tensor{ID: 1, Type: t}, ir.Tensor{ID: 2, Type: t}, ir.Site{})
+	return d.warmBlock([]ir.Node{n}, func(id ir.ID) ir.Layout {
+		if id == 1 {
+			return from
+		}
+		return to
+	})
+}
+
+func (d *Device) warmBlock(nodes []ir.Node, layouts lower.Layouts) error {
+	b, err := lower.New(nodes, layouts, nil)
+	if err != nil {
+		return err
+	}
+	for _, p := range b.Pieces {
+		if _, err := d.kernelFor(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -122,9 +122,7 @@ func (d *Device) packColumns(n *ir.Node) (*entry, error) {
 		return nil, nil
 	}
 	z := d.store[n.In[1].ID]
-	last := len(z.typ.Shape) - 1
-	rows := n.Out[0].Shape.Size() / max(z.typ.Shape[last], 1)
-	if last < 1 || z.typ.Shape[last] < 2 || z.layout.Strides[last] == 1 || rows < packRows {
+	if !packs(n, z.typ.Shape, z.layout) {
 		return nil, nil
 	}
 	c, err := d.newEntry(z.typ)
@@ -136,6 +134,12 @@ func (d *Device) packColumns(n *ir.Node) (*entry, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// packs reports whether the second operand of a contraction is copied first.
+func packs(n *ir.Node, z ir.Shape, l ir.Layout) bool {
+	last := len(z) - 1
+	return last >= 1 && z[last] >= 2 && l.Strides[last] != 1 && n.Out[0].Shape.Size()/z[last] >= packRows
 }
 
 // view makes another arrangement of the operand's buffer; one that no strides

@@ -252,6 +252,9 @@ func (f *planFile) restore(p savedPlan, demand []bool) (fresh bool, err error) {
 	if err != nil {
 		return false, &PlansRefused{Reason: PlansStale, Cause: err}
 	}
+	if err := c.warm(plan, g); err != nil {
+		return false, &PlansRefused{Reason: PlansStale, Cause: err}
+	}
 	b := bind(plan, key.dims)
 	cc := &c.cache
 	cc.mu.Lock()
@@ -283,6 +286,31 @@ func (f *planFile) restore(p savedPlan, demand []bool) (fresh bool, err error) {
 	v.promote(b)
 	cc.stats.Loaded++
 	return true, nil
+}
+
+// warm lets the device compile what it makes itself for the nodes of a plan.
+func (c *Client) warm(p *Plan, g *graph) error {
+	w, ok := backend.As[backend.Warmer](c.inner)
+	if !ok {
+		return nil
+	}
+	for i := range p.Blocks {
+		if p.Blocks[i].Kind != RoutineBlock {
+			continue
+		}
+		n := &g.Nodes[p.Blocks[i].Routine]
+		layouts := make([]ir.Layout, len(n.In))
+		for k, t := range n.In {
+			st := stored{base: &base{typ: g.tensors[g.root[t.ID]].Type}, layout: g.layout[t.ID]}
+			if !st.whole(t.Shape) {
+				layouts[k] = st.layout
+			}
+		}
+		if err := w.Warm(n, layouts); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // knows reports whether a plan is in the cache.

@@ -117,7 +117,7 @@ func TestPlansPersist(t *testing.T) {
 			t.Errorf("loaded %+v of %+v", rep, st)
 		}
 		before := compiled(t, c)
-		if trusted && cpu.Auto != cpu.Interpret && rep.Code > 0 && int64(rep.Compiled) != before {
+		if trusted && rep.Code > 0 && (rep.Compiled != 0 || before > int64(rep.Code)/4) { // those of routines are
 			t.Errorf("%d kernels compiled for a report of %+v", before, rep)
 		}
 		got := runAll(t, c, ps, in)
@@ -130,8 +130,7 @@ func TestPlansPersist(t *testing.T) {
 				t.Fatalf("output %d differs", i)
 			}
 		}
-		// What the device compiles for nodes that no plan has kernels for is not in
-		// the file; it is the same in both clients.
+		// Copies of views that are read are no part of plans.
 		t.Logf("compiled while loading %d, afterwards %d", before, compiled(t, c)-before)
 		if again, err := c.LoadPlans(bytes.NewReader(file), load...); err != nil || again.Plans != 0 || again.Known != rep.Plans {
 			t.Errorf("loaded a second time: %+v, %v", again, err)
