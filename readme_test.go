@@ -49,6 +49,30 @@ func readmeError(ctx context.Context) error {
 	return err
 }
 
+func readmeFusion(ctx context.Context, g *sinter.Generator) error {
+	x := g.Normal(sinter.Of{}, sinter.F32, 4096, 1000)
+	plans, err := sinter.DefaultDevice().Explain(ctx, func() error {
+		s := sinter.NewScope("softmax")
+		defer s.End()
+		rows := sinter.Over(1).KeepDims()
+		e := s.In(x).Sub(s.In(x).Max(rows)).Exp()
+		_ = s.Keep(e.Div(e.Sum(rows)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(plans[0].Kernels, "kernel,", plans[0].Launches, "launch; one by one", plans[0].Unfused.Launches)
+	return nil
+}
+
+func Example_fusion() {
+	if err := readmeFusion(context.Background(), sinter.NewGenerator(1)); err != nil {
+		fmt.Println(err)
+	}
+	// Output: 1 kernel, 1 launch; one by one 5
+}
+
 func Example() {
 	if err := readmeExample(); err != nil {
 		fmt.Println(err)
@@ -77,8 +101,8 @@ func TestReadmeCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := blocks(t, "go")
-	if len(code) != 3 {
-		t.Fatalf("the README has %d Go blocks, expected 3", len(code))
+	if len(code) != 4 {
+		t.Fatalf("the README has %d Go blocks, expected 4", len(code))
 	}
 	for i, b := range code {
 		if strings.HasPrefix(b, "package main") { // a program, which has a test of its own
@@ -103,8 +127,8 @@ func TestReadmeCode(t *testing.T) {
 
 func TestReadmeOutput(t *testing.T) {
 	out := blocks(t, "")
-	if len(out) != 2 {
-		t.Fatalf("the README shows %d outputs, expected 2", len(out))
+	if len(out) != 3 {
+		t.Fatalf("the README shows %d outputs, expected 3", len(out))
 	}
 	if out[0] != "2.9999986 f32[] -0.99999917 f32[]\n" {
 		t.Errorf("the README shows %q, the example prints otherwise", out[0])
@@ -114,6 +138,9 @@ func TestReadmeOutput(t *testing.T) {
 		t.Fatal("no error")
 	}
 	got := regexp.MustCompile(`^.*readme_test\.go:\d+`).ReplaceAllString(err.Error(), "main.go:14")
+	if out[2] != "1 kernel, 1 launch; one by one 5\n" {
+		t.Errorf("the README shows %q, the example prints otherwise", out[2])
+	}
 	if got+"\n" != out[1] {
 		t.Errorf("got %q\nthe README shows %q", got, out[1])
 	}
