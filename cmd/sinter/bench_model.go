@@ -31,9 +31,10 @@ type benchCmd struct {
 func (*benchCmd) Help() string {
 	return `For each batch and concurrency: percentiles of the latency of a run, from host inputs to host
 outputs, items a second, and the most memory that tensors on the device and the process took. Where
-node finds the npm package onnxruntime-node (in the current directory, or in NODE_PATH), ONNX Runtime
-is measured with the same inputs and threads, in turn with Sinter, and the ratio is shown. Close other
-programs first: what else runs on the machine is in the figures.`
+node finds the npm package onnxruntime-node (in the current directory, or in NODE_PATH; to install it:
+npm install --ignore-scripts onnxruntime-node), ONNX Runtime is measured with the same inputs and
+threads, in turn with Sinter, and the ratio is shown. Close other programs first: what else runs on
+the machine is in the figures.`
 }
 
 // measurement is what was measured of one engine, batch and concurrency.
