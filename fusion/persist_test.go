@@ -293,3 +293,69 @@ func FuzzLoadPlans(f *testing.F) {
 		checkPlans(t, b, ps, in, want)
 	})
 }
+
+// TestPlansOfFusers: the optimization of a third party's fuser is saved by its state
+// and made again by Restore; a client without the fuser refuses the file.
+func TestPlansOfFusers(t *testing.T) {
+	withFuser := fusion.Options{Fusers: []fusion.Fuser{doubleNeg{}}}
+	p := parse(t, "program twice\n  in %1 f32[3]\n  %2 = neg %1\n  %3 = neg %2\n  out %3\n")
+	in := [][][]byte{{f32Bytes(1, -2, 3)}}
+	open := func(o fusion.Options) *fusion.Client {
+		return planClient(t, o, cpu.Options{Routines: map[string]cpu.Routine{copyRow.Name: func(_ *ir.Node, in, out []cpu.Host) error {
+			copy(out[0].Data, in[0].Data)
+			return nil
+		}}})
+	}
+	first := open(withFuser)
+	want := runAll(t, first, []*ir.Program{p}, in)
+	var blocks []fusion.ExplainBlock
+	c := open(withFuser)
+	defer c.Inspect(func(r fusion.Run) { blocks = append(blocks, r.Explain().Blocks...) })()
+	file := savePlans(t, first)
+	if rep, err := c.LoadPlans(bytes.NewReader(file)); err != nil || rep.Plans != 1 || rep.Refused != nil {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	if got := runAll(t, c, []*ir.Program{p}, in); got[0] != want[0] {
+		t.Errorf("got % x, want % x", got, want)
+	}
+	if st := c.Stats(); st.Searches != 0 {
+		t.Errorf("%+v", st)
+	}
+	custom := 0
+	for _, b := range blocks {
+		if b.Kind == fusion.CustomBlock && b.Fuser == "double neg" {
+			custom++
+		}
+	}
+	if custom != 1 {
+		t.Errorf("%d blocks of the fuser: %+v", custom, blocks)
+	}
+	if _, err := open(fusion.Options{}).LoadPlans(bytes.NewReader(file)); reasonOf(err) != fusion.PlansOptions {
+		t.Errorf("without the fuser: %v", err)
+	}
+}
+
+// TestPlansLearnt: what a late read taught is loaded: the result is stored at once.
+func TestPlansLearnt(t *testing.T) {
+	round := func(r *recorder) int {
+		runs := 0
+		defer r.c.Inspect(func(fusion.Run) { runs++ })()
+		h := r.do("exp", []*fusion.Value{r.upload(100, 1000)})
+		y := r.do("add", []*fusion.Value{h, h})
+		r.read(y)
+		r.read(h)
+		return runs
+	}
+	first := newRecorder(t, fusion.Options{})
+	if n := round(first); n != 2 {
+		t.Fatalf("%d runs, want one and a recipe", n)
+	}
+	round(first)
+	c := newRecorder(t, fusion.Options{})
+	if _, err := c.c.LoadPlans(bytes.NewReader(savePlans(t, first.c))); err != nil {
+		t.Fatal(err)
+	}
+	if n := round(c); n != 1 || c.c.Stats().Searches != 0 {
+		t.Errorf("%d runs, want 1: %+v", n, c.c.Stats())
+	}
+}
