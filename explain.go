@@ -1,7 +1,6 @@
 package sinter
 
 import (
-	"context"
 	"sync"
 
 	"github.com/sinter-go/sinter/fusion"
@@ -11,11 +10,10 @@ import (
 // explanation per segment: the kernels, the operations of each with the user's
 // lines, bytes, and what was not fused and why. Print one with String, as JSON, or as a page with
 // WriteHTML. What was recorded before is run first; what f leaves recorded is run
-// at its end. Work of other goroutines on the device is seen too.
-//
-// The error is that of f, or the first one that the device has for nobody else.
-func (d *Device) Explain(ctx context.Context, f func() error) ([]fusion.Explanation, error) {
-	if err := d.Sync(ctx); err != nil {
+// at its end. Work of other goroutines on the device is seen too. Nothing is waited
+// for, but by f. The error is that of f, or that the device is closed.
+func (d *Device) Explain(f func() error) ([]fusion.Explanation, error) {
+	if err := d.client.Flush(); err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
@@ -26,7 +24,7 @@ func (d *Device) Explain(ctx context.Context, f func() error) ([]fusion.Explanat
 		runs = append(runs, r)
 	})
 	err := f()
-	if e := d.Sync(ctx); err == nil {
+	if e := d.client.Flush(); err == nil {
 		err = e
 	}
 	stop()

@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	}
 	defer d.Close()
 	x := sinter.On(d).Zeros(sinter.F32, 64, 1000)
-	plans, err := d.Explain(ctx, func() error {
+	plans, err := d.Explain(func() error {
 		s := sinter.NewScope("softmax")
 		defer s.End()
 		row := sinter.Over(1).KeepDims()
@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := d.Explain(ctx, func() error { return broken }); err != broken {
+	if _, err := d.Explain(func() error { return broken }); err != broken {
 		t.Errorf("the error of the function: %v", err)
 	}
 }
@@ -51,7 +51,7 @@ func ExampleDevice_Explain() {
 	ctx := context.Background()
 	dev := sinter.DefaultDevice()
 	x := sinter.Zeros(sinter.F32, 100000)
-	plans, err := dev.Explain(ctx, func() error {
+	plans, err := dev.Explain(func() error {
 		y := x.Mul(2).Add(1).Exp().Sum()
 		_, err := sinter.Item[float32](ctx, y)
 		return err

@@ -49,9 +49,9 @@ func readmeError(ctx context.Context) error {
 	return err
 }
 
-func readmeFusion(ctx context.Context, g *sinter.Generator) error {
+func readmeFusion(g *sinter.Generator) error {
 	x := g.Normal(sinter.Of{}, sinter.F32, 4096, 1000)
-	plans, err := sinter.DefaultDevice().Explain(ctx, func() error {
+	plans, err := sinter.DefaultDevice().Explain(func() error {
 		s := sinter.NewScope("softmax")
 		defer s.End()
 		rows := sinter.Over(1).KeepDims()
@@ -67,7 +67,7 @@ func readmeFusion(ctx context.Context, g *sinter.Generator) error {
 }
 
 func Example_fusion() {
-	if err := readmeFusion(context.Background(), sinter.NewGenerator(1)); err != nil {
+	if err := readmeFusion(sinter.NewGenerator(1)); err != nil {
 		fmt.Println(err)
 	}
 	// Output: 1 kernel, 1 launch; one by one 5

@@ -19,6 +19,7 @@ type Runtime struct {
 	Table   ir.Table
 
 	fusion  fusion.Options
+	broken  error // what is wrong with the switches of the environment
 	mu      sync.Mutex
 	devices map[backend.Backend]*Device // by the backend, and by the client around it
 	host    *router.Budget              // of tensors that move between devices without a router
@@ -46,7 +47,7 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	for _, o := range opts {
 		o(r)
 	}
-	r.fusion.Off = r.fusion.Off || debug.FusionOff()
+	r.broken = r.applySwitches(debug.Fusion())
 	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
 	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
 	r.Drivers.Add("router", newRouterDriver())
@@ -54,6 +55,28 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 		add(&r.Drivers)
 	}
 	return r
+}
+
+// applySwitches takes over the switches of the process. An error is that of the
+// devices that are opened: a misspelt switch must not pass for a result.
+func (r *Runtime) applySwitches(s debug.Switches) error {
+	o := &r.fusion
+	o.Off = o.Off || s.Off
+	o.Oracle = o.Oracle || s.Oracle
+	if o.Capsules == "" {
+		o.Capsules = s.Capsules
+	}
+	if s.Unknown != "" {
+		return ir.Errorf(ir.ErrArgument, "SINTER_FUSION is %q, expected on, off, oracle or bisect:PATTERN", s.Unknown)
+	}
+	if s.Bisect != "" {
+		b, err := fusion.ParseBisect(s.Bisect, nil)
+		if err != nil {
+			return err
+		}
+		o.Bisect = b
+	}
+	return nil
 }
 
 // extraDrivers are those of targets that have more than processors.
@@ -76,6 +99,9 @@ var Default = sync.OnceValue(func() *Runtime { return NewRuntime() })
 // Device opens the device with an id, such as "cpu" or "cuda:0"; opening it
 // again returns the same one.
 func (r *Runtime) Device(id string) (*Device, error) {
+	if r.broken != nil {
+		return nil, r.broken
+	}
 	b, err := r.Drivers.Open(id)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@
 package fusetest
 
 import (
-	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -42,8 +41,7 @@ func Record(t testing.TB, dev *sinter.Device, f func()) *Plans {
 	if !ok {
 		t.Fatalf("device %s does not fuse", dev)
 	}
-	ctx := context.Background()
-	if err := dev.Sync(ctx); err != nil {
+	if err := c.Flush(); err != nil {
 		t.Fatalf("before the recording: %v", err)
 	}
 	p := &Plans{t: t}
@@ -54,7 +52,7 @@ func Record(t testing.TB, dev *sinter.Device, f func()) *Plans {
 		p.Runs = append(p.Runs, r)
 	})
 	f()
-	err := dev.Sync(ctx)
+	err := c.Flush()
 	stop()
 	mu.Lock() // a stream may still be telling
 	defer mu.Unlock()

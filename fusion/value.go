@@ -37,7 +37,7 @@ func (c *Client) newBase(t ir.Type) *base {
 func (b *base) acquire() bool {
 	for {
 		n := b.refs.Load()
-		if n <= 0 {
+		if n <= 0 || b.freed.Load() {
 			return false
 		}
 		if b.refs.CompareAndSwap(n, n+1) {

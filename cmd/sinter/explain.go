@@ -136,11 +136,7 @@ func writePlans(file string, plans []fusion.Explanation) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range plans {
-		if err == nil {
-			err = p.WriteHTML(f)
-		}
-	}
+	err = fusion.WriteHTML(f, plans)
 	if e := f.Close(); err == nil {
 		err = e
 	}

@@ -1,23 +1,48 @@
 // Package debug reads the switches that change how every device of a process
 // runs, for finding faults. They are environment variables, read once:
 //
-//	SINTER_FUSION=off   no fusion: each operation runs by itself. The bits are
-//	                    the same, so a difference is a fault of Sinter.
+//	SINTER_FUSION=off             no fusion: each operation runs by itself. The bits
+//	                              are the same, so a difference is a fault of Sinter.
+//	SINTER_FUSION=oracle          each segment also runs one operation per kernel, and
+//	                              bits are compared; slow.
+//	SINTER_FUSION=bisect:PATTERN  only the fusions that the pattern of the bisect
+//	                              command allows are done, and reported.
+//	SINTER_CAPSULES=DIR           where the oracle writes segments that it finds wrong.
 package debug
 
 import (
 	"os"
+	"strings"
 	"sync"
 )
 
-// FusionOff reports whether SINTER_FUSION says that nothing is fused.
-var FusionOff = sync.OnceValue(func() bool { return off(os.Getenv("SINTER_FUSION")) })
+// Switches are the settings of a process.
+type Switches struct {
+	Off      bool
+	Oracle   bool
+	Bisect   string // a pattern, "" for none
+	Capsules string // a directory, "" for none
+	Unknown  string // a value of SINTER_FUSION that means nothing
+}
 
-// off reads a switch that is on unless it says otherwise.
-func off(v string) bool {
-	switch v {
-	case "off", "OFF", "Off", "0", "false", "no":
-		return true
+// Fusion returns the switches of the process.
+var Fusion = sync.OnceValue(func() Switches {
+	return parse(os.Getenv("SINTER_FUSION"), os.Getenv("SINTER_CAPSULES"))
+})
+
+func parse(fusion, capsules string) Switches {
+	s := Switches{Capsules: capsules}
+	pattern, bisect := strings.CutPrefix(fusion, "bisect:")
+	switch {
+	case bisect:
+		s.Bisect = pattern
+	case fusion == "" || fusion == "on" || fusion == "1" || fusion == "true" || fusion == "yes":
+	case fusion == "off" || fusion == "0" || fusion == "false" || fusion == "no":
+		s.Off = true
+	case fusion == "oracle":
+		s.Oracle = true
+	default:
+		s.Unknown = fusion
 	}
-	return false
+	return s
 }
