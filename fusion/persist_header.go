@@ -100,8 +100,9 @@ func (f *planFile) identity() []struct {
 	}
 }
 
-// moduleVersion is the version of this module in the program, with the revision of
-// an unreleased one.
+// moduleVersion is the version of this module in the program, with its checksum;
+// "devel" in the module itself, where planVersion and the comparison of kernels have
+// to do.
 var moduleVersion = sync.OnceValue(func() string {
 	const path = "github.com/sinter-go/sinter"
 	info, ok := debug.ReadBuildInfo()
@@ -116,7 +117,7 @@ var moduleVersion = sync.OnceValue(func() string {
 			return d.Version + " " + d.Sum
 		}
 	}
-	return info.Main.Version
+	return "devel"
 })
 
 // tableFingerprint is the hash of all that rows of the table say in data.
