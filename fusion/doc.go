@@ -15,6 +15,12 @@
 // launches and peak memory by no plan. Plans carry what an explanation needs, so
 // that text, page, tests and tools read one structure.
 //
+// Plans outlive the process ([Client.SavePlans], [Client.LoadPlans]): a file holds the
+// segments and how they were grouped, and every plan is laid out anew from that, so a
+// file decides how fast work runs and never what it computes. Machine code is in it
+// only by [WithCode] and runs only by [WithTrustedCode]. Work that comes again runs
+// without being recorded ([Stream.StartCapture], [Launches.Replay]).
+//
 // Invariants between packages: blocks are lowered by package lower, which also
 // serves devices that run nodes one by one; a plan never changes what a node
 // computes, only what is stored between.
