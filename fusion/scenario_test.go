@@ -76,9 +76,27 @@ func runScenario(t *testing.T, sc scenario) {
 	}
 }
 
-// program records a program and reads its outputs. Values that no later node needs
-// and that are no outputs are released at once.
+// program records a program and reads its outputs.
 func (r *recorder) program(p *ir.Program, inputs [][]byte, sync []int) metamorphic.Outcome {
+	r.t.Helper()
+	values := r.record(p, inputs, sync)
+	read := make([]*fusion.Value, len(p.Outputs))
+	for i, id := range p.Outputs {
+		read[i] = values[id]
+	}
+	data, errs, err := r.c.ReadValues(context.Background(), read)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, v := range values {
+		v.Release()
+	}
+	return metamorphic.Outcome{Data: data, Errs: errs}
+}
+
+// record records a program. Values that no later node needs and that are no outputs
+// are released at once.
+func (r *recorder) record(p *ir.Program, inputs [][]byte, sync []int) map[ir.ID]*fusion.Value {
 	r.t.Helper()
 	values := map[ir.ID]*fusion.Value{}
 	uses := map[ir.ID]int{}
@@ -112,18 +130,7 @@ func (r *recorder) program(p *ir.Program, inputs [][]byte, sync []int) metamorph
 			}
 		}
 	}
-	read := make([]*fusion.Value, len(p.Outputs))
-	for i, id := range p.Outputs {
-		read[i] = values[id]
-	}
-	data, errs, err := r.c.ReadValues(context.Background(), read)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, v := range values {
-		v.Release()
-	}
-	return metamorphic.Outcome{Data: data, Errs: errs}
+	return values
 }
 
 // node records one node on the recorder's stream.
