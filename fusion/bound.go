@@ -13,6 +13,11 @@ type bound struct {
 	plan  *Plan
 	steps []boundStep
 
+	// By id; 0 is none.
+	types   []ir.Type
+	layouts []ir.Layout // in their bases, of inputs and of results that are views
+	owned   []bool      // results with a base of their own
+
 	found Found // how it was come by the last time; guarded by the cache's lock
 	miss  Miss
 }
@@ -23,6 +28,7 @@ type boundStep struct {
 	pieces []pieceStep
 	args   int     // of all pieces
 	also   []ir.ID // operands that no piece reads
+	valued []int   // of the block's nodes: those with attributes that may differ from run to run
 }
 
 type pieceStep struct {
@@ -64,9 +70,50 @@ func bind(p *Plan, dims []int64) *bound {
 			st.pieces = append(st.pieces, ps)
 		}
 		st.also = unreadOperands(p, block)
+		for _, n := range block.Nodes {
+			if hasValues(p.Segment.Nodes[n].Row) {
+				st.valued = append(st.valued, n)
+			}
+		}
 		b.steps[i] = st
 	}
+	b.describe()
 	return b
+}
+
+// describe fills what is known of each id.
+func (b *bound) describe() {
+	seg := b.plan.Segment
+	b.types = make([]ir.Type, 1, len(seg.Inputs)+len(seg.Nodes)+1)
+	for _, t := range seg.Inputs {
+		b.types = append(b.types, t.Type)
+	}
+	for i := range seg.Nodes {
+		for _, t := range seg.Nodes[i].Out {
+			b.types = append(b.types, t.Type)
+		}
+	}
+	b.layouts, b.owned = make([]ir.Layout, len(b.types)), make([]bool, len(b.types))
+	for i := range seg.Layouts {
+		b.layouts[i+1] = seg.Layouts[i]
+	}
+	for i := range b.plan.Blocks {
+		for _, v := range b.plan.Blocks[i].Views {
+			b.layouts[v.ID] = v.Layout
+		}
+		for _, id := range b.plan.Blocks[i].Stored {
+			b.owned[id] = true
+		}
+	}
+}
+
+func hasValues(r *ir.Row) bool {
+	for i := range r.Attrs {
+		if roleOf(&r.Attrs[i]) == valued {
+			return true
+		}
+	}
+	return false
 }
 
 // unreadOperands returns the operands of a block's nodes that none of its pieces reads.

@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
@@ -87,6 +88,17 @@ func (c *Client) As(target any) bool {
 			*t = x
 		}
 		return ok
+	}
+	// A concrete type, such as that of the router below, is asked for by those who
+	// know it; its methods do not go through this client.
+	if v := reflect.ValueOf(target); v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Pointer {
+		if d, ok := b.(backend.Decorator); ok {
+			return d.As(target)
+		}
+		if x := reflect.ValueOf(b); x.Type() == v.Elem().Type() {
+			v.Elem().Set(x)
+			return true
+		}
 	}
 	return false
 }

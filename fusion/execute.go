@@ -1,58 +1,61 @@
 package fusion
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // execution is one run of a bound plan: which bases its ids are.
 type execution struct {
-	s *Stream
-	b *bound
+	s  *Stream
+	in *instance
 	tensors
 	batch []backend.Launch
 	frees []ir.ID
 }
 
-// tensors is what a run of an instance needs of it: which bases its ids are. It
-// outlives the instance where the device asks for nodes late.
+// tensors is what a run of a plan leaves for the device, which may ask for nodes
+// when the instance is long gone: which bases its ids are, and the user's lines if they
+// are not those of the plan.
 type tensors struct {
-	c       *Client
-	leaves  []leaf
-	recs    []rec
-	types   []ir.Type
-	bases   []*base     // by id: leaves, then results
-	layouts []ir.Layout // in their bases; of leaves, and of results that are views
+	c     *Client
+	b     *bound
+	bases []*base // by id: leaves, then results
+	sites []ir.Site
 }
 
 // execute puts the launches of a plan on the queue and returns the places of the
 // results that were kept. After an error, which is one of the queue (closed,
 // cancelled), nothing is kept.
 func (s *Stream) execute(in *instance, b *bound, keep []bool) ([]*stored, error) {
-	n := len(in.leaves) + len(in.types)
-	x := &execution{s: s, b: b, tensors: tensors{s.c, in.leaves, in.recs, in.types, make([]*base, n+1), make([]ir.Layout, n+1)}}
+	x := &execution{s: s, in: in, tensors: tensors{c: s.c, b: b, bases: make([]*base, len(b.types))}}
 	for i := range in.leaves {
 		x.bases[i+1] = in.leaves[i].st.base
-		x.layouts[i+1] = in.leaves[i].st.layout
+	}
+	for i := range in.recs {
+		if in.recs[i].site != b.plan.Segment.Nodes[i].Site {
+			x.sites = make([]ir.Site, len(in.recs))
+			for j := range in.recs {
+				x.sites[j] = in.recs[j].site
+			}
+			break
+		}
 	}
 	err := x.steps()
 	places := make([]*stored, len(in.types))
-	viewed := map[*base]bool{}
+	first := len(in.leaves) + 1
 	for i := range in.types {
-		id := len(in.leaves) + 1 + i
-		base := x.bases[id]
-		if base == nil || base.freed.Load() {
-			continue
-		}
-		if !keep[i] || err != nil {
+		base := x.bases[first+i]
+		if base == nil || base.freed.Load() || !keep[i] || err != nil {
 			continue
 		}
 		base.acquire()
-		viewed[base] = true
-		places[i] = &stored{base: base, layout: x.layouts[id]}
+		places[i] = &stored{base: base, layout: b.layouts[first+i]}
 	}
-	for i := len(in.leaves) + 1; i <= n; i++ { // the references of the run itself
-		if base := x.bases[i]; base != nil && x.owns(i) && !base.freed.Load() {
+	for id := first; id < len(x.bases); id++ { // the references of the run itself
+		if base := x.bases[id]; base != nil && b.owned[id] && !base.freed.Load() {
 			base.release()
 		}
 	}
@@ -62,52 +65,32 @@ func (s *Stream) execute(in *instance, b *bound, keep []bool) ([]*stored, error)
 	return places, nil
 }
 
-// owns reports whether a result has a base of its own, of which the run holds a
-// reference.
-func (x *execution) owns(id int) bool {
-	for _, b := range x.b.plan.Blocks {
-		for _, s := range b.Stored {
-			if int(s) == id {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (x *execution) steps() error {
 	for i := range x.b.steps {
 		st := &x.b.steps[i]
 		for _, id := range st.block.Stored {
-			x.bases[id] = x.s.c.newBase(x.typeOf(id))
+			x.bases[id] = x.s.c.newBase(x.b.types[id])
 		}
 		var err error
 		switch st.block.Kind {
 		case KernelBlock:
 			x.launch(st)
 		case RoutineBlock:
-			err = x.routine(st.block)
+			err = x.routine(st)
 		case CustomBlock:
-			err = x.custom(st.block)
+			err = x.custom(st)
 		}
 		if err != nil {
 			return err
 		}
 		for _, v := range st.block.Views {
-			x.bases[v.ID], x.layouts[v.ID] = x.bases[v.Of], v.Layout
+			x.bases[v.ID] = x.bases[v.Of]
 		}
 		if st.block.Kind != KernelBlock {
 			x.consume(st.block.Last)
 		}
 	}
 	return x.flush()
-}
-
-func (x *tensors) typeOf(id ir.ID) ir.Type {
-	if int(id) <= len(x.leaves) {
-		return x.leaves[id-1].typ
-	}
-	return x.types[int(id)-len(x.leaves)-1]
 }
 
 // launch adds the launch of a step to the batch.
@@ -124,7 +107,7 @@ func (x *execution) launch(st *boundStep) {
 		if len(ps.dynamic) > 0 {
 			p.Params = append([]uint64(nil), p.Params...)
 			for _, d := range ps.dynamic {
-				p.Params[d.at] = d.ref.Bits(x.recs[d.rec].attrs[d.ref.Attr])
+				p.Params[d.at] = d.ref.Bits(x.in.recs[d.rec].attrs[d.ref.Attr])
 			}
 		}
 		from := len(args)
@@ -139,8 +122,8 @@ func (x *execution) launch(st *boundStep) {
 		p.Args = args[from:len(args):len(args)]
 		l.Pieces[i] = p
 	}
-	block, tensors := st.block, x.tensors
-	l.Nodes = backend.LazyNodes(func() []ir.Node { return tensors.nodes(block) })
+	tensors, attrs := x.tensors, x.values(st)
+	l.Nodes = backend.LazyNodes(func() []ir.Node { return tensors.nodes(st, attrs) })
 	for _, id := range st.also {
 		l.Also = append(l.Also, x.bases[id].id)
 	}
@@ -156,11 +139,11 @@ func (x *execution) launch(st *boundStep) {
 // frees the tensor. Leaves are referred to once per leaf.
 func (x *execution) last(b *base, id ir.ID) bool {
 	n := int32(0)
-	if int(id) > len(x.leaves) {
+	if int(id) > len(x.in.leaves) {
 		n = 1
 	}
-	for i := range x.leaves {
-		if x.leaves[i].st.base == b {
+	for i := range x.in.leaves {
+		if x.in.leaves[i].st.base == b {
 			n++
 		}
 	}
@@ -180,43 +163,66 @@ func (x *execution) consume(ids []ir.ID) {
 	}
 }
 
+// values returns the attributes of this run, of the nodes whose attributes may
+// differ from those of the plan.
+func (x *execution) values(st *boundStep) []ir.Attrs {
+	if len(st.valued) == 0 {
+		return nil
+	}
+	out := make([]ir.Attrs, len(st.valued))
+	for i, n := range st.valued {
+		out[i] = x.in.recs[n].attrs
+	}
+	return out
+}
+
 // nodes are those of a block with the tensors of the device, and before them what
 // makes the views that they read.
-func (x *tensors) nodes(b *Block) []ir.Node {
+func (x *tensors) nodes(st *boundStep, attrs []ir.Attrs) []ir.Node {
+	seg, block := x.b.plan.Segment, st.block
 	var views, out []ir.Node
-	made := map[int32]ir.Tensor{} // intermediates and views: ids of their own
-	inside := map[int32]bool{}
-	for _, i := range b.Nodes {
-		r := &x.recs[i]
-		for j := 0; j < r.op.Row.NumResults(); j++ {
-			inside[r.out+int32(j)] = true
+	made := map[ir.ID]ir.Tensor{} // intermediates and views: ids of their own
+	inside := map[ir.ID]bool{}
+	for _, i := range block.Nodes {
+		for _, t := range seg.Nodes[i].Out {
+			inside[t.ID] = true
 		}
 	}
-	tensor := func(ref int32) ir.Tensor {
-		if t, ok := made[ref]; ok {
+	tensor := func(from ir.Tensor) ir.Tensor {
+		if t, ok := made[from.ID]; ok {
 			return t
 		}
-		id := int(ref) + len(x.leaves) + 1
-		if ref < 0 {
-			id = int(^ref) + 1
-		}
-		typ := x.typeOf(ir.ID(id))
-		base := x.bases[id]
-		var t ir.Tensor
+		base, layout := x.bases[from.ID], x.b.layouts[from.ID]
+		t := ir.Tensor{Type: from.Type}
 		switch {
-		case inside[ref] && (base == nil || !x.stores(b, ir.ID(id))), base == nil:
-			t = ir.Tensor{ID: x.c.newID(), Type: typ}
-		case base.typ.Equal(typ) && (&stored{base: base, layout: x.layouts[id]}).whole(typ.Shape):
-			t = ir.Tensor{ID: base.id, Type: typ}
+		case inside[from.ID] && (base == nil || !x.stores(block, from.ID)), base == nil:
+			t.ID = x.c.newID()
+		case base.typ.Equal(from.Type) && (&stored{base: base, layout: layout}).whole(from.Shape):
+			t.ID = base.id
 		default:
-			t = ir.Tensor{ID: x.c.newID(), Type: typ}
-			views = append(views, stridedNode(base, x.layouts[id], t))
+			t.ID = x.c.newID()
+			views = append(views, stridedNode(base, layout, t))
 		}
-		made[ref] = t
+		made[from.ID] = t
 		return t
 	}
-	for _, i := range b.Nodes {
-		out = append(out, x.recs[i].node(tensor))
+	for _, i := range block.Nodes {
+		n := seg.Nodes[i]
+		if k := slices.Index(st.valued, i); k >= 0 {
+			n.Attrs = attrs[k]
+		}
+		if x.sites != nil {
+			n.Site = x.sites[i]
+		}
+		in, results := make([]ir.Tensor, len(n.In)), make([]ir.Tensor, len(n.Out))
+		for j := range in {
+			in[j] = tensor(n.In[j])
+		}
+		for j := range results {
+			results[j] = tensor(n.Out[j])
+		}
+		n.In, n.Out = in, results
+		out = append(out, n)
 	}
 	return append(views, out...)
 }
@@ -261,11 +267,12 @@ func (x *execution) flush() error {
 }
 
 // routine submits a node that the device runs by itself.
-func (x *execution) routine(b *Block) error {
+func (x *execution) routine(st *boundStep) error {
+	b := st.block
 	if err := x.flush(); err != nil {
 		return err
 	}
-	nodes := x.nodes(b)
+	nodes := x.nodes(st, x.values(st))
 	if err := x.s.c.inner.Submit(x.s.ctx, nodes); err != nil {
 		return err
 	}

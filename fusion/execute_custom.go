@@ -8,11 +8,12 @@ import (
 
 // custom runs an optimization of a third party's fuser. Its operands are made
 // plain tensors of the device, so it need not know about views.
-func (x *execution) custom(b *Block) error {
+func (x *execution) custom(st *boundStep) error {
+	b := st.block
 	if err := x.flush(); err != nil {
 		return err
 	}
-	nodes := x.nodes(b)
+	nodes := x.nodes(st, x.values(st))
 	views := nodes[:len(nodes)-len(b.Nodes)]
 	if len(views) > 0 {
 		if err := x.s.c.inner.Submit(x.s.ctx, views); err != nil {

@@ -162,6 +162,13 @@ func (in *instance) drop() {
 // demand marks a result that is wanted as soon as the instance has run.
 func (in *instance) demand(pos int32) { in.asked = append(in.asked, pos) }
 
+// spare is the room of an instance that is gone.
+type spare struct {
+	recs  []rec
+	types []ir.Type
+	outs  []*Value
+}
+
 // newInstance opens an instance and guesses what will be recorded: what followed
 // the last one.
 func (s *Stream) newInstance() *instance {
@@ -169,7 +176,10 @@ func (s *Stream) newInstance() *instance {
 	if s.last != nil {
 		in.guess = s.last.next
 	}
-	if in.guess != nil {
+	if cap(s.spare.recs) > 0 {
+		in.recs, in.types, in.outs = s.spare.recs, s.spare.types, s.spare.outs
+		s.spare = spare{}
+	} else if in.guess != nil {
 		in.recs = make([]rec, 0, len(in.guess.ops))
 		in.types = make([]ir.Type, 0, len(in.guess.demand))
 		in.outs = make([]*Value, 0, len(in.guess.demand))

@@ -168,10 +168,25 @@ func (s *Stream) publish(in *instance, places []*stored) {
 			s.fresh.add(st.base)
 		}
 	}
+	outs := in.outs
 	in.outs = nil
 	if in.virtual == 0 {
+		s.recycle(in, outs)
 		in.drop()
 	}
+}
+
+// recycle keeps the room of an instance for the next one. Nothing may refer to
+// its operations any more.
+func (s *Stream) recycle(in *instance, outs []*Value) {
+	if s.c.capture.Load() != nil || s.c.opt.Oracle || cap(in.recs) < cap(s.spare.recs) {
+		return
+	}
+	clear(in.recs)
+	clear(in.types)
+	clear(outs)
+	s.spare = spare{in.recs[:0], in.types[:0], outs[:0]}
+	in.recs, in.types = nil, nil
 }
 
 // watch hands what the last flush stored, and nobody has released since, to the

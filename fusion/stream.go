@@ -30,7 +30,8 @@ type Stream struct {
 	cuts  map[Cut]int64
 	fresh *fresh // stored since the last flush, and not yet watched
 	last  *entry // of what ran last: tells what comes next
-	apart int    // flushes whose joined instances met no plan, since one did
+	spare spare
+	apart int // flushes whose joined instances met no plan, since one did
 
 	inferMu sync.Mutex
 	infer   [inferences]inference
