@@ -243,24 +243,24 @@ func (c *Client) LoadPlans(r io.Reader, opts ...PlanOption) (LoadedPlans, error)
 	for i, wire := range f.kernels {
 		f.byWire[string(wire)] = i
 	}
-	structures := make([]*structure, len(sections[2]))
-	for i, b := range sections[2] {
-		if structures[i], err = f.readStructure(b); err != nil {
-			return rep, refusedContent(fmt.Errorf("structure %d: %w", i, err))
-		}
-	}
 	note := func(err error) {
 		if rep.Refused == nil {
 			rep.Refused = err
 		}
 	}
 	for i, b := range sections[3] {
-		list, demand, err := f.readEntry(b, structures)
+		if c.full() { // a hostile file may have many entries
+			note(&PlansRefused{Reason: PlansStale, Cause: fmt.Errorf("the client keeps no more than %d plans", c.opt.Plans)})
+			break
+		}
+		list, demand, err := f.readEntry(b, sections[2])
 		if err != nil {
 			return rep, refusedContent(fmt.Errorf("entry %d: %w", i, err))
 		}
 		for _, s := range list {
 			switch fresh, err := f.restore(s, demand); {
+			case reasonIs(err, PlansContent):
+				return rep, err
 			case err != nil:
 				note(fmt.Errorf("entry %d: %w", i, err))
 			case fresh:

@@ -98,7 +98,7 @@ func customRows(nodes []ir.Node) []byte {
 // savedPlan is a plan as it stands in a file.
 type savedPlan struct {
 	keep, dies []bool
-	structure  *structure
+	structure  []byte    // read when the plan is restored: it takes many times the memory
 	in         *instance // with bases that hold nothing
 	cut        Cut
 	refusals   []Refusal
@@ -107,7 +107,7 @@ type savedPlan struct {
 // maxSavedNodes bounds the nodes of a segment in a file.
 const maxSavedNodes = 1 << 14
 
-func (f *planFile) readEntry(b []byte, structures []*structure) (out []savedPlan, demand []bool, err error) {
+func (f *planFile) readEntry(b []byte, structures [][]byte) (out []savedPlan, demand []bool, err error) {
 	r := planReader{b: b}
 	demand = r.flags("demands")
 	for n := r.count("plans", maxVariants*maxBound, 8); n > 0 && r.err == nil; n-- {
@@ -234,20 +234,22 @@ func (f *planFile) restore(p savedPlan, demand []bool) (fresh bool, err error) {
 	if c.knows(&key, &p) {
 		return false, nil
 	}
-	seg := p.in.segment(p.dies, p.keep, p.cut)
-	g, err := newGraph(seg)
+	st, err := f.readStructure(p.structure)
+	if err != nil {
+		return false, refusedContent(err)
+	}
+	st.g, err = newGraph(p.in.segment(p.dies, p.keep, p.cut))
+	g := st.g
 	if err == nil {
-		err = p.structure.fits(g)
+		err = st.fits(g)
 	}
 	if err != nil {
 		return false, &PlansRefused{Reason: PlansStale, Cause: err}
 	}
-	st := *p.structure
-	st.g = g
 	planner := *c.planner
 	planner.Target = &loadTarget{(*target)(c), f}
 	c.planning.Lock()
-	plan, err := planner.rebuild(g, &st, p.refusals)
+	plan, err := planner.rebuild(g, st, p.refusals)
 	c.planning.Unlock()
 	if err != nil {
 		return false, &PlansRefused{Reason: PlansStale, Cause: err}
@@ -311,6 +313,18 @@ func (c *Client) warm(p *Plan, g *graph) error {
 		}
 	}
 	return nil
+}
+
+// full reports whether the cache takes no more plans.
+func (c *Client) full() bool {
+	c.cache.mu.Lock()
+	defer c.cache.mu.Unlock()
+	return c.cache.count >= c.cache.limit
+}
+
+func reasonIs(err error, reason PlansReason) bool {
+	var r *PlansRefused
+	return errors.As(err, &r) && r.Reason == reason
 }
 
 // knows reports whether a plan is in the cache.
