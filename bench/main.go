@@ -4,6 +4,7 @@
 //	go run ./bench           # kernels by generator
 //	go run ./bench -trees    # summation trees: alternatives to those in use
 //	go run ./bench -capture  # captured steps against recorded ones
+//	go run ./bench -fusion   # networks, fused and unfused
 //
 // Every figure is the median of at least 9 rounds, in which all variants take
 // turns, since machines are shared and drift. Absolute times are not printed.
@@ -26,10 +27,11 @@ import (
 func main() {
 	trees := flag.Bool("trees", false, "compare summation trees")
 	capture := flag.Bool("capture", false, "compare captured steps with recorded ones")
+	fused := flag.Bool("fusion", false, "compare networks, fused and unfused")
 	rounds := flag.Int("rounds", 11, "rounds per figure, at least 9")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 9 {
-		fmt.Fprintln(os.Stderr, "usage: bench [-trees] [-capture] [-rounds N], N at least 9")
+		fmt.Fprintln(os.Stderr, "usage: bench [-trees] [-capture] [-fusion] [-rounds N], N at least 9")
 		os.Exit(2)
 	}
 	run := kernels
@@ -38,6 +40,9 @@ func main() {
 	}
 	if *capture {
 		run = captureTable
+	}
+	if *fused {
+		run = fusionTable
 	}
 	if err := run(*rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
