@@ -199,7 +199,7 @@ func (s *search) arrange(limit int64) ([]*group, []step) {
 		if best <= limit {
 			return order, steps
 		}
-		victims := s.victims(order, at, 1+round/16) // more, the longer it takes
+		victims := s.victims(order, steps, at, 1+round/16) // more, the longer it takes
 		if len(victims) == 0 {
 			return order, steps
 		}
@@ -211,10 +211,14 @@ func (s *search) arrange(limit int64) ([]*group, []step) {
 	}
 }
 
-// victims picks merges to take back: that at the step of the peak, then the nearest
-// ones around it.
-func (s *search) victims(order []*group, at, n int) []*group {
-	var out []*group
+// victims picks merges to take back: those for whose sake something is alive at the
+// step of the peak that would not be in the recorded order, else that at the step,
+// then the nearest ones around it.
+func (s *search) victims(order []*group, steps []step, at, n int) []*group {
+	out := s.culprits(order, steps, at)
+	if len(out) > 0 {
+		return out[:min(len(out), n)]
+	}
 	for d := 0; d < len(order) && len(out) < n; d++ {
 		for _, i := range []int{at - d, at + d} {
 			if i >= 0 && i < len(order) && len(order[i].kids) > 0 && !slices.Contains(out, order[i]) {
@@ -223,6 +227,57 @@ func (s *search) victims(order []*group, at, n int) []*group {
 			}
 		}
 	}
+	return out
+}
+
+// culprits returns the merged groups that keep roots alive at a step: they read them
+// late, or make them early, compared with the recorded order. Those of most bytes
+// come first.
+func (s *search) culprits(order []*group, steps []step, at int) []*group {
+	g := s.g
+	if at < 0 {
+		return nil
+	}
+	last := g.lastUses(steps)
+	recorded := make([]int, len(g.tensors)) // the last node that reads a root
+	for i := range g.Nodes {
+		for _, t := range g.Nodes[i].In {
+			if g.live[i] && !g.free[i] {
+				recorded[g.root[t.ID]] = i
+			}
+		}
+	}
+	now := s.first(order[at])
+	blame := map[*group]int64{}
+	var out []*group
+	add := func(gr *group, id ir.ID) {
+		if len(gr.kids) == 0 {
+			return
+		}
+		if blame[gr] == 0 {
+			out = append(out, gr)
+		}
+		blame[gr] += g.bytes(id)
+	}
+	for i, st := range steps[:at+1] {
+		for _, id := range st.stored {
+			if last[id] <= at || last[id] == unread {
+				continue
+			}
+			if i < at && g.def[id] > now {
+				add(order[i], id)
+			}
+			if last[id] < len(order) && recorded[id] < now {
+				add(order[last[id]], id)
+			}
+		}
+	}
+	for _, t := range g.Inputs {
+		if r := g.root[t.ID]; r == t.ID && g.dies[r] && last[r] > at && last[r] < len(order) && recorded[r] < now {
+			add(order[last[r]], r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *group) int { return cmp.Compare(blame[b], blame[a]) })
 	return out
 }
 
