@@ -3,6 +3,7 @@ package fusion
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -20,7 +21,7 @@ type entry struct {
 	path  []uint32
 	ops   []*Op
 	sites []ir.Site
-	next  *entry // what the stream ran after it, last time
+	next  atomic.Pointer[entry] // what the stream ran after it, last time; streams guess by it without the lock
 
 	demand   []bool // results that someone asked for after a flush had not stored them
 	demands  int
@@ -125,7 +126,8 @@ func (c *cache) evict(keep *entry) {
 			if e == keep || e.used > oldest {
 				return false
 			}
-			e.used, e.next, e.variants = 0, nil, nil
+			e.used, e.variants = 0, nil
+			e.next.Store(nil)
 			c.count--
 			c.stats.Evicted++
 			return true

@@ -174,7 +174,7 @@ type spare struct {
 func (s *Stream) newInstance() *instance {
 	in := &instance{stream: s}
 	if s.last != nil {
-		in.guess = s.last.next
+		in.guess = s.last.next.Load()
 	}
 	if cap(s.spare.recs) > 0 {
 		in.recs, in.types, in.outs = s.spare.recs, s.spare.types, s.spare.outs

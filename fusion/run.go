@@ -354,7 +354,7 @@ func (s *Stream) entry(in *instance) *entry {
 	defer c.mu.Unlock()
 	e := c.lookup(in, s.key.path, in.guess)
 	if s.last != nil {
-		s.last.next = e
+		s.last.next.Store(e)
 	}
 	s.last = e
 	return e
