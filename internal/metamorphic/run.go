@@ -47,7 +47,9 @@ type Outcome struct {
 }
 
 // Run runs a program and returns its outputs.
-func (w Way) Run(p *ir.Program, inputs [][]byte) (Outcome, error) { return w.RunKnowing(p, inputs, nil) }
+func (w Way) Run(p *ir.Program, inputs [][]byte) (Outcome, error) {
+	return w.RunKnowing(p, inputs, nil)
+}
 
 // RunKnowing is Run; what is read before the end is compared with the truth.
 func (w Way) RunKnowing(p *ir.Program, inputs [][]byte, truth Truth) (out Outcome, err error) {
