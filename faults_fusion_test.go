@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/nn/fn"
 )
 
@@ -42,10 +44,19 @@ var faultsFusion = []fault{
 		f.want(g[1], []int{1, 2, 1}, 2, 2)
 	}},
 	{11, "odd length, in place", func(f *faultRun) {
-		x := f.f32(1, 2, 3, 4, 5, 6, 7)
-		y := x.Mul(2).Add(1)
-		x.Release()
-		f.want(y, nil, 3, 5, 7, 9, 11, 13, 15)
+		for range 2 { // a tensor of its own each time; the second time by a cached plan
+			x := f.f32(1, 2, 3, 4, 5, 6, 7)
+			if err := f.dev.Sync(context.Background()); err != nil {
+				f.Fatal(err)
+			}
+			before := f.counters()
+			y := x.Mul(2).Add(1)
+			x.Release()
+			f.want(y, nil, 3, 5, 7, 9, 11, 13, 15)
+			if after := f.counters(); f.fuses() && (after.Launches != before.Launches+1 || after.InPlace != before.InPlace+1) {
+				f.Errorf("%d launches, %d results in place, want one of each", after.Launches-before.Launches, after.InPlace-before.InPlace)
+			}
+		}
 	}},
 	{13, "tails beside a neighbour", func(f *faultRun) {
 		for _, n := range []int{1, 63, 64, 65, 257, 1023} {
@@ -74,7 +85,19 @@ var faultsFusion = []fault{
 	}},
 	{17, "log(exp(x)+1)*2", func(f *faultRun) {
 		x := f.on.Arange(0, 100000, 1, sinter.F32).Mul(0.0001)
-		y := f.op("log", ts{f.op("exp", ts{x}).Add(1)}).Mul(2)
+		if _, err := sinter.Read(context.Background(), x); err != nil {
+			f.Fatal(err)
+		}
+		before := f.counters().Launches
+		s := sinter.NewScope("17")
+		y := s.Keep(f.op("log", ts{f.op("exp", ts{s.In(x)}).Add(1)}).Mul(2))
+		s.End()
+		if _, err := sinter.Read(context.Background(), y); err != nil {
+			f.Fatal(err)
+		}
+		if n := f.counters().Launches - before; f.fuses() && n != 1 {
+			f.Errorf("%d launches, want 1", n)
+		}
 		f.near(y.Slice(sinter.Until(1)), 1e-6, nil, 1.3862943611198906)
 		f.near(y.Slice(sinter.From(-1)), 1e-6, nil, 2*9.999945399)
 	}},
@@ -223,4 +246,19 @@ var faultsFusion = []fault{
 		}
 		wg.Wait()
 	}},
+}
+
+// fuses reports whether the device fuses and counts.
+func (f *faultRun) fuses() bool {
+	_, counts := backend.As[backend.Counting](f.dev.Backend())
+	_, ok := backend.As[*fusion.Client](f.dev.Backend())
+	return ok && counts && !f.unfused
+}
+
+// counters are those of the device, zero if it does not count.
+func (f *faultRun) counters() backend.Counters {
+	if c, ok := backend.As[backend.Counting](f.dev.Backend()); ok {
+		return c.Counters()
+	}
+	return backend.Counters{}
 }

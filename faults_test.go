@@ -38,19 +38,21 @@ const (
 
 // faultsPartly are the faults that run but for a part, with what that waits for.
 var faultsPartly = map[int]string{
-	11: "fusion, to count buffers", 17: "fusion, to count launches", 94: remotes,
+	94: remotes,
 }
 
 var faults = slices.Concat(faultsFusion, faultsNumerics, faultsViews, faultsUse, faultsGrad)
 
-// faultModes are the devices on which every fault runs.
-var faultModes = []string{"interp", "cpu", "router/cpu"}
+// faultModes are the devices on which every fault runs, one of them without fusion.
+var faultModes = []string{"interp", "cpu", "router/cpu", "cpu unfused"}
 
 // faultRun is one run of a fault on a device.
 type faultRun struct {
 	*testing.T
 	dev *sinter.Device
 	on  sinter.Of
+
+	unfused bool
 }
 
 // missing is a row that a fault needs and the table does not have yet.
@@ -59,11 +61,16 @@ type missing string
 // TestFaults runs every fault on every device of processors, and through a
 // router, twice: the second time over cached kernels.
 func TestFaults(t *testing.T) {
-	rt := sinter.NewRuntime()
+	fused, single := sinter.NewRuntime(), sinter.NewRuntime(sinter.WithFusion(false))
 	awaits := map[string][]int{}
 	ran := map[int]bool{}
 	for _, id := range faultModes {
-		d, err := rt.Device(id)
+		rt := fused
+		name, unfused := strings.CutSuffix(id, " unfused")
+		if unfused {
+			rt = single
+		}
+		d, err := rt.Device(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +90,7 @@ func TestFaults(t *testing.T) {
 							panic(p)
 						}
 					}()
-					x.run(&faultRun{t, d, sinter.On(d)})
+					x.run(&faultRun{t, d, sinter.On(d), unfused})
 				})
 			}
 		}

@@ -113,6 +113,9 @@ func instructions(n *ir.Node) int {
 		return 2
 	}
 	out := n.OutTypes()
+	if len(n.In) == 0 { // a constant is the same for all elements: no work in a loop
+		return countRow(n.Row, n.Row.ComputeType(nil, out))
+	}
 	return max(1, countRow(n.Row, n.Row.ComputeType(n.InTypes(), out)))
 }
 
