@@ -87,8 +87,10 @@ func newDigitsRun(n network, o fusion.Options) (*digitsRun, error) {
 // infer returns the scores of the batch.
 func (r *digitsRun) infer(ctx context.Context) ([]float32, error) {
 	s := sinter.NewScope("inference")
-	defer s.End()
-	return sinter.Data[float32](ctx, nn.Forward(nn.Mode{}, r.model, s.In(r.x)))
+	y := s.Keep(nn.Forward(nn.Mode{}, r.model, s.In(r.x)))
+	s.End() // what is in between is released before anything runs
+	defer y.Release()
+	return sinter.Data[float32](ctx, y)
 }
 
 // train makes one step and returns the loss.
@@ -103,6 +105,9 @@ func (r *digitsRun) train(ctx context.Context) ([]float32, error) {
 	if err := r.optimizer.Step(grads); err != nil {
 		return nil, err
 	}
+	loss = s.Keep(loss.Detach())
+	s.End()
+	defer loss.Release()
 	return sinter.Data[float32](ctx, loss)
 }
 
