@@ -98,7 +98,9 @@ func (s *search) narrow(m *group) *Refusal {
 		want := int64(min(z[len(z)-1], wideColumns))
 		have := int64(0)
 		for _, p := range m.lowered.block.Pieces {
-			have = max(have, p.Extents[len(p.Extents)-1])
+			if columns, product := p.Columns(); product {
+				have = max(have, columns)
+			}
 		}
 		if have < want {
 			return &Refusal{Rule: RuleWork, Got: float64(have), Limit: float64(want), Detail: "the columns of the product would be cut short"}

@@ -65,11 +65,13 @@ func TestBorderAfterProduct(t *testing.T) {
   in %1 f32[8,32]
   in %2 f32[32,256]
   in %3 f32[8,16,2]
-  %4 = matmul %1 %2
-  %5 = relu %4
-  %6 = reshape %5 {shape=[8,16,16]}
-  %7 = concat %6 %3 {axis=2}
-  out %7
+  in %4 f32[8,8,18]
+  %5 = matmul %1 %2
+  %6 = relu %5
+  %7 = reshape %6 {shape=[8,16,16]}
+  %8 = concat %7 %3 {axis=2}
+  %9 = concat %8 %4 {axis=1}
+  out %9
 `, nil)
 	if err != nil {
 		t.Fatal(err)

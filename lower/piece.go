@@ -23,6 +23,12 @@ type Piece struct {
 	copies []output // stored results that are read as they are
 }
 
+// Columns returns the extent of the innermost axis, and whether the piece reduces:
+// of a product, the columns that a loop runs over side by side.
+func (p *Piece) Columns() (extent int64, reduces bool) {
+	return p.Extents[len(p.Extents)-1], slices.Contains(p.kinds, kernel.Reduced)
+}
+
 // emit is one expansion of a body in a kernel.
 type emit struct {
 	node   int
