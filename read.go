@@ -69,7 +69,12 @@ func Read(ctx context.Context, ts ...*Tensor) ([]Array, error) {
 	for k, d := range order {
 		a := answers[k]
 		if a.err != nil {
-			note(byDevice[d][0], a.err)
+			at := byDevice[d][0]
+			e := *ir.AsError(a.err) // of the device as a whole, which knows no line
+			if e.Op == "" {
+				e.Op, e.Operands, e.Site = "read", typesOf(ts[at:at+1]), callsite.Find()
+			}
+			note(at, &e)
 			continue
 		}
 		for j, i := range byDevice[d] {

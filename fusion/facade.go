@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -269,6 +270,16 @@ func (c *Client) note(err error) *ir.Error {
 		c.errs = append(c.errs, e)
 	}
 	return e
+}
+
+// noteOnce keeps an error of the device for Sync, unless it is kept already.
+func (c *Client) noteOnce(err error) {
+	e := ir.AsError(err)
+	c.facade.mu.Lock()
+	defer c.facade.mu.Unlock()
+	if len(c.errs) < maxErrors && !slices.Contains(c.errs, e) {
+		c.errs = append(c.errs, e)
+	}
 }
 
 // unseen returns the first error that nobody has seen, and forgets all.

@@ -201,10 +201,12 @@ func (in *instance) refs(n int) []int32 {
 const siteChecks = 512
 
 // site returns the user's line of an operation: the one of the last time, if all
-// that was recorded so far is what was recorded then.
+// that was recorded so far is what was recorded then. The same operations may have
+// been recorded from another line, so those that may fail depending on data are
+// always asked for theirs.
 func (s *Stream) site(in *instance, at int, op *Op, ask func() ir.Site) ir.Site {
 	if g := in.guess; g != nil && !in.strayed && at < len(g.ops) && g.ops[at] == op {
-		if s.sites++; s.sites%siteChecks != 0 {
+		if s.sites++; s.sites%siteChecks != 0 && !op.faults {
 			return g.sites[at]
 		}
 	} else {

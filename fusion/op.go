@@ -20,6 +20,8 @@ type Op struct {
 	sizes []int // attributes that are sizes: shapes, bounds of slices
 	// recipe: results may be computed again from stored operands.
 	recipe bool
+	// faults: it may fail depending on data, so its line must be the right one.
+	faults bool
 }
 
 // role is what an attribute is for a plan.
@@ -114,6 +116,7 @@ func OpOf(r *ir.Row, a ir.Attrs) *Op {
 			op.sizes = append(op.sizes, i)
 		}
 	}
+	op.faults = r.Effects&ir.EffectFault != 0 || r.Access == ir.Scatter || r.Access == ir.Opaque
 	switch r.Access {
 	case ir.Scatter, ir.Opaque:
 	default:

@@ -53,6 +53,9 @@ func (s *Stream) check(in *instance, b *bound, places []*stored) error {
 		if places[i] == nil {
 			continue
 		}
+		if fusedErrs[i] != nil { // not yet seen by anybody but this check
+			s.c.noteOnce(fusedErrs[i])
+		}
 		what := differs(in.types[i].DType, fused[i].Bytes, single[i].Bytes)
 		switch f, u := fusedErrs[i], singleErrs[i]; {
 		case f != nil && u != nil:

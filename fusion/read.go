@@ -95,6 +95,9 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 	}
 	for k, i := range at {
 		data[i], errs[i] = got[k], failed[k]
+		if c.opt.Oracle && failed[k] != nil {
+			c.seen(ir.AsError(failed[k]))
+		}
 		data[i].Type = *values[i].typ
 	}
 	return data, errs, nil
