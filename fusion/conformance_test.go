@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 				return fusion.New(d, run.options)
 			}
 			opts := []backendtest.Option{backendtest.WithSetup(open), backendtest.OwnPace(), backendtest.Records()}
-			if testing.Short() || run.options.Off {
+			if testing.Short() || run.options.Off || run.generator == cpu.Interpret { // all rows take their time
 				opts = append(opts, backendtest.ContractOnly())
 			}
 			backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, backendtest.Setup{}) }, opts...)

@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter"
@@ -224,6 +225,10 @@ func (f *frame) exec(s *step) error {
 		c.in[i] = f.at(r)
 		if c.in[i] == nil && r.slot >= 0 {
 			return fmt.Errorf("onnx: %s: input %d has no value", s.label, i)
+		}
+		// In the body of a function an input may be one that the call leaves out.
+		if c.in[i] == nil && i < s.op.in.least && !slices.Contains(s.op.optional, i) {
+			return fmt.Errorf("onnx: %s: input %d is left out, and the operator needs it", s.label, i)
 		}
 	}
 	if s.op.host != nil && c.onHost() {
