@@ -19,7 +19,7 @@ func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
 			if !ok || c.d != d {
 				return ir.Errorf(ir.ErrDevice, "launch %d: the kernel of piece %d was compiled by another device", i, j)
 			}
-			if err := checkPiece(p, c.k); err != nil {
+			if err := p.Check(); err != nil {
 				e := *ir.AsError(err)
 				e.Msg = "launch does not fit its kernel: piece " + c.k.Name + ": " + e.Msg
 				e.Device = d.opt.ID

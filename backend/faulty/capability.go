@@ -204,9 +204,28 @@ type compiler struct {
 	b *Backend
 }
 
-func (c compiler) Compile(k *kernel.Kernel) (out backend.Compiled, err error) {
-	err = c.b.do(context.Background(), func(context.Context) (err error) { out, err = c.Compiler.Compile(k); return err })
-	return out, err
+// compiled is a kernel of the inner device.
+type compiled struct {
+	backend.Compiled
+	b *Backend
+}
+
+// Release returns the code behind the launches that are queued.
+func (k *compiled) Release() {
+	if k.b.add(k.Compiled.Release) != nil { // nothing is queued any more
+		k.Compiled.Release()
+	}
+}
+
+func (c compiler) Compile(k *kernel.Kernel) (backend.Compiled, error) {
+	if err := c.b.gone(); err != nil {
+		return nil, err
+	}
+	inner, err := c.Compiler.Compile(k)
+	if err != nil {
+		return nil, err
+	}
+	return &compiled{inner, c.b}, nil
 }
 
 func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
@@ -216,50 +235,71 @@ func (c compiler) Launch(ctx context.Context, launches []backend.Launch) error {
 	if err := c.Compiler.Launch(ctx, nil); err != nil { // closed
 		return err
 	}
-	for i := range launches {
-		for j := range launches[i].Pieces {
-			if launches[i].Pieces[j].Kernel == nil {
-				return ir.Errorf(ir.ErrDevice, "launch %d: piece %d has no kernel", i, j)
+	inner := make([]backend.Launch, len(launches))
+	for i, l := range launches {
+		l.Pieces = slices.Clone(l.Pieces)
+		for j := range l.Pieces {
+			p := &l.Pieces[j]
+			k, ok := p.Kernel.(*compiled)
+			if !ok || k.b != c.b {
+				return ir.Errorf(ir.ErrDevice, "launch %d: the kernel of piece %d was compiled by another device", i, j)
 			}
-		}
-	}
-	return c.b.do(ctx, func(ctx context.Context) error {
-		var sound []backend.Launch
-		flush := func() error {
-			if len(sound) == 0 {
-				return nil
-			}
-			err := c.Compiler.Launch(ctx, sound)
-			sound = nil
-			return err
-		}
-		for _, l := range launches {
-			good, whole := c.nodes(&l, flush)
-			if !whole { // what is left of it runs as nodes
-				if err := flush(); err != nil {
-					return err
-				}
-				if len(good) > 0 {
-					if err := c.b.inner.Submit(ctx, good); err != nil {
-						return err
-					}
-				}
-				c.forget(&l)
-				c.b.inner.Free(l.Consumes...)
-				continue
-			}
-			for _, id := range l.Consumes {
-				delete(c.b.failed, id)
-			}
-			sound = append(sound, l)
-			if c.b.nodes += len(l.Nodes.List()); c.b.script.DisconnectAfter > 0 && c.b.nodes >= c.b.script.DisconnectAfter {
-				err := flush()
-				c.b.disconnect(ir.Errorf(ir.ErrDevice, "the connection was lost after %d nodes", c.b.nodes))
+			if err := p.Check(); err != nil {
 				return err
 			}
+			p.Kernel = k.Compiled
 		}
-		return flush()
-	})
+		inner[i] = l
+	}
+	return c.b.q.push(ctx, task{ops: len(inner), run: func() {
+		if c.b.gone() != nil {
+			return
+		}
+		if err := c.run(inner); err != nil && c.b.gone() == nil {
+			c.b.disconnect(&ir.Error{Kind: ir.ErrDevice, Msg: "the inner device is gone", Cause: err})
+		}
+	}})
+}
+
+// run passes launches through the script, on the device's goroutine. An error is
+// that of an inner device that is gone, or of one that the script disconnects.
+func (c compiler) run(launches []backend.Launch) error {
+	ctx := c.b.ctx
+	var sound []backend.Launch
+	flush := func() error {
+		if len(sound) == 0 {
+			return nil
+		}
+		err := c.Compiler.Launch(ctx, sound)
+		sound = nil
+		return err
+	}
+	for _, l := range launches {
+		good, whole := c.nodes(&l, flush)
+		if !whole { // what is left of it runs as nodes
+			if err := flush(); err != nil {
+				return err
+			}
+			if len(good) > 0 {
+				if err := c.b.inner.Submit(ctx, good); err != nil {
+					return err
+				}
+			}
+			c.forget(&l)
+			c.b.inner.Free(l.Consumes...)
+			continue
+		}
+		for _, id := range l.Consumes {
+			delete(c.b.failed, id)
+		}
+		sound = append(sound, l)
+		if c.b.nodes += len(l.Nodes.List()); c.b.script.DisconnectAfter > 0 && c.b.nodes >= c.b.script.DisconnectAfter {
+			err := flush()
+			c.b.disconnect(ir.Errorf(ir.ErrDevice, "the connection was lost after %d nodes", c.b.nodes))
+			return err
+		}
+	}
+	return flush()
 }
 
 // nodes passes the nodes of a launch through the script. whole is true if nothing
