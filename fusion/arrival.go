@@ -83,7 +83,7 @@ func (s *Stream) Arriving(t ir.Type, bring func(to ir.ID) error) *Value {
 	a := &arrival{done: make(chan struct{})}
 	v := &Value{typ: &t, stream: s}
 	v.st.Store(&stored{wait: a})
-	id := s.c.newFacadeID()
+	id := s.c.FreshID()
 	go func() {
 		err := bring(id)
 		st := &stored{}

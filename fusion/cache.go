@@ -27,7 +27,6 @@ type entry struct {
 	demands  int
 	variants []*variant
 	used     int64
-	runs     int64
 	loaded   bool // from a file, and not run yet: its lines are those of the first run
 }
 
@@ -70,11 +69,11 @@ const (
 )
 
 func (c *cache) find(path []uint32, guess *entry) *entry {
-	if guess != nil && equalSlices(guess.path, path) {
+	if guess != nil && slices.Equal(guess.path, path) {
 		return guess
 	}
 	for _, e := range c.entries[hashPath(path)] {
-		if equalSlices(e.path, path) {
+		if slices.Equal(e.path, path) {
 			return e
 		}
 	}
@@ -99,7 +98,6 @@ func (c *cache) lookup(in *instance, path []uint32, guess *entry) *entry {
 		}
 	}
 	e.used = c.clock
-	e.runs++
 	return e
 }
 
@@ -143,7 +141,7 @@ func (c *cache) evict(keep *entry) {
 // variant returns the plans of a set of kept results and dying leaves.
 func (e *entry) variant(keep, dies []bool) *variant {
 	for _, v := range e.variants {
-		if equalSlices(v.keep, keep) && equalSlices(v.dies, dies) {
+		if slices.Equal(v.keep, keep) && slices.Equal(v.dies, dies) {
 			return v
 		}
 	}

@@ -154,7 +154,7 @@ func (p passCompiler) Launch(ctx context.Context, launches []backend.Launch) err
 				if o == nil { // a result
 					b := p.c.newBase(t.Type)
 					id = b.id
-					p.c.put(t.ID, p.c.main.adopt(b, ir.Layout{}))
+					p.c.put(t.ID, p.c.main.adopt(b))
 				} else if plain, done, err := p.c.plain(ctx, o.v); err == nil {
 					id = plain
 					after = append(after, done)
@@ -273,11 +273,10 @@ func (p passHost) Adopt(t ir.Tensor, m backend.Lent) error {
 	}
 	b := p.c.newBase(t.Type)
 	if err := p.inner.Adopt(ir.Tensor{ID: b.id, Type: t.Type}, m); err != nil {
-		b.freed.Store(true)
-		p.c.live.Add(-b.bytes)
+		b.gone()
 		return err
 	}
-	p.c.put(t.ID, p.c.main.adopt(b, ir.Layout{}))
+	p.c.put(t.ID, p.c.main.adopt(b))
 	return nil
 }
 
@@ -322,8 +321,7 @@ func (p passStreams) OpenWrite(ctx context.Context, t ir.Tensor) (backend.Writer
 	b := p.c.newBase(t.Type)
 	w, err := p.inner.OpenWrite(ctx, ir.Tensor{ID: b.id, Type: t.Type})
 	if err != nil {
-		b.freed.Store(true)
-		p.c.live.Add(-b.bytes)
+		b.gone()
 		return nil, err
 	}
 	return &passWriter{w, p.c, t.ID, b}, nil
@@ -341,7 +339,7 @@ func (w *passWriter) Commit() error {
 	if err := w.Writer.Commit(); err != nil {
 		return err
 	}
-	w.c.put(w.id, w.c.main.adopt(w.b, ir.Layout{}))
+	w.c.put(w.id, w.c.main.adopt(w.b))
 	return nil
 }
 
@@ -371,11 +369,10 @@ func (p passMover) Receive(ctx context.Context, from backend.Backend, t ir.Tenso
 	defer done()
 	b := p.c.newBase(t.Type)
 	if err := p.inner.Receive(ctx, from, t, b.id); err != nil {
-		b.freed.Store(true)
-		p.c.live.Add(-b.bytes)
+		b.gone()
 		return err
 	}
-	p.c.put(to, p.c.main.adopt(b, ir.Layout{}))
+	p.c.put(to, p.c.main.adopt(b))
 	return nil
 }
 

@@ -330,7 +330,7 @@ func (l *Launches) Unlike(o *Launches) error {
 	}
 	for i := range l.segments {
 		a, b := &l.segments[i], &o.segments[i]
-		if a.b != b.b || !equalSlices(a.keep, b.keep) || len(a.recs) != len(b.recs) || !equalSlices(a.keys, b.keys) {
+		if a.b != b.b || !slices.Equal(a.keep, b.keep) || len(a.recs) != len(b.recs) || !slices.Equal(a.keys, b.keys) {
 			return unlike("segment %d has another plan", i)
 		}
 		for j := range a.leaves {
@@ -365,7 +365,7 @@ func (g *segmentReplay) otherAttr(o *segmentReplay, i int) (attr int, same bool)
 		for _, k := range g.keys {
 			bound = bound || k.rec == i && k.attr == j
 		}
-		if !bound && (a[j].Kind != b[j].Kind || a[j].Int != b[j].Int || a[j].Bits != b[j].Bits || !equalSlices(a[j].List, b[j].List)) {
+		if !bound && (a[j].Kind != b[j].Kind || a[j].Int != b[j].Int || a[j].Bits != b[j].Bits || !slices.Equal(a[j].List, b[j].List)) {
 			return j, false
 		}
 	}
@@ -373,7 +373,7 @@ func (g *segmentReplay) otherAttr(o *segmentReplay, i int) (attr int, same bool)
 }
 
 func sameLayout(a, b ir.Layout) bool {
-	return a.Offset == b.Offset && equalSlices(a.Strides, b.Strides)
+	return a.Offset == b.Offset && slices.Equal(a.Strides, b.Strides)
 }
 
 // passCapturer captures by the inner backend: what is recorded is run before a

@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -108,10 +109,7 @@ func (c *Client) Stats() CacheStats {
 	defer c.cache.mu.Unlock()
 	s := c.cache.stats
 	s.Plans = c.cache.count
-	s.Misses = map[Miss]int64{}
-	for k, v := range c.cache.stats.Misses {
-		s.Misses[k] = v
-	}
+	s.Misses = maps.Clone(c.cache.stats.Misses)
 	return s
 }
 

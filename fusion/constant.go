@@ -75,6 +75,3 @@ func (k *constant) settled(ctx context.Context, s *Stream) (*stored, error) {
 	}
 	return v.settled(ctx) // the collector frees it
 }
-
-// dead reports whether nobody can look at a result any more.
-func (v *Value) dead() bool { return v == nil || v.released.Load() }

@@ -138,20 +138,11 @@ func (x *execution) launch(st *boundStep) {
 // last takes the only reference to a base, if it is the only one: the device
 // frees the tensor. Leaves are referred to once per leaf.
 func (x *execution) last(b *base, id ir.ID) bool {
-	n := int32(0)
-	if int(id) > len(x.in.leaves) {
-		n = 1
+	n := int32(1) // of the run, for a result
+	if int(id) <= len(x.in.leaves) {
+		n = x.in.holds(b)
 	}
-	for i := range x.in.leaves {
-		if x.in.leaves[i].st.base == b {
-			n++
-		}
-	}
-	if b.refs.Load() != n || !b.freed.CompareAndSwap(false, true) {
-		return false
-	}
-	x.s.c.live.Add(-b.bytes)
-	return true
+	return b.refs.Load() == n && b.gone()
 }
 
 // consume frees bases after what has been queued.
@@ -195,7 +186,7 @@ func (x *tensors) nodes(st *boundStep, attrs []ir.Attrs) []ir.Node {
 		base, layout := x.bases[from.ID], x.b.layouts[from.ID]
 		t := ir.Tensor{Type: from.Type}
 		switch {
-		case inside[from.ID] && (base == nil || !x.stores(block, from.ID)), base == nil:
+		case inside[from.ID] && (base == nil || !slices.Contains(block.Stored, from.ID)), base == nil:
 			t.ID = x.c.newID()
 		case base.typ.Equal(from.Type) && (&stored{base: base, layout: layout}).whole(from.Shape):
 			t.ID = base.id
@@ -227,15 +218,6 @@ func (x *tensors) nodes(st *boundStep, attrs []ir.Attrs) []ir.Node {
 	return append(views, out...)
 }
 
-func (x *tensors) stores(b *Block, id ir.ID) bool {
-	for _, s := range b.Stored {
-		if s == id {
-			return true
-		}
-	}
-	return false
-}
-
 // stridedNode shows a base as a view.
 func stridedNode(b *base, l ir.Layout, t ir.Tensor) ir.Node {
 	row := ir.Lookup("strided")
@@ -256,6 +238,10 @@ func (x *execution) flush() error {
 		batch := x.batch
 		x.batch = nil
 		if err := x.s.c.compiler.Launch(x.s.ctx, batch); err != nil {
+			for i := range batch { // nothing was queued: what it would have freed goes now
+				x.frees = append(x.frees, batch[i].Consumes...)
+			}
+			x.s.c.inner.Free(x.frees...)
 			return err
 		}
 	}

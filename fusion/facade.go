@@ -37,9 +37,9 @@ func (c *Client) Info() backend.Info { return c.info }
 // Usage says what the inner device can do with a dtype. It bypasses the queue.
 func (c *Client) Usage(d ir.DType) backend.Usage { return c.inner.Usage(d) }
 
-// newFacadeID names a value that this package itself puts into the facade: in
-// the upper half, away from what clients choose.
-func (c *Client) newFacadeID() ir.ID { return ir.ID(c.facade.last.Add(1)) | 1<<63 }
+// FreshID names a tensor that nobody else names: one that [Stream.Take] is going to
+// take, or that is shared. It is in the upper half, away from what clients choose.
+func (c *Client) FreshID() ir.ID { return ir.ID(c.facade.last.Add(1)) | 1<<63 }
 
 // put names a value.
 func (c *Client) put(id ir.ID, v *Value) {
@@ -108,7 +108,7 @@ func (c *Client) Submit(ctx context.Context, nodes []ir.Node) error {
 		}
 		if failed == nil {
 			site := n.Site
-			if err := c.main.Record(c.Op(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, func() ir.Site { return site }); err != nil {
+			if err := c.main.Record(OpOf(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, func() ir.Site { return site }); err != nil {
 				failed = ir.AsError(err)
 			}
 		}
@@ -139,17 +139,16 @@ func (s *Stream) Upload(t ir.Type, data []byte) (*Value, error) {
 	}
 	b := s.c.newBase(t)
 	if err := s.c.inner.Upload(ir.Tensor{ID: b.id, Type: t}, data); err != nil {
-		b.freed.Store(true)
-		s.c.live.Add(-b.bytes)
+		b.gone()
 		return nil, err
 	}
-	return s.adopt(b, ir.Layout{}), nil
+	return s.adopt(b), nil
 }
 
 // adopt makes a value of a base and a reference to it.
-func (s *Stream) adopt(b *base, l ir.Layout) *Value {
+func (s *Stream) adopt(b *base) *Value {
 	v := &Value{typ: &b.typ, stream: s}
-	v.st.Store(&stored{base: b, layout: l})
+	v.st.Store(&stored{base: b})
 	s.mu.Lock()
 	s.fresh.add(b)
 	if len(s.fresh.list) >= 256 { // uploads without work between
@@ -237,6 +236,11 @@ func (c *Client) Flush() error {
 // Sync waits until all work is done and returns the first error that nobody has
 // seen yet.
 func (c *Client) Sync(ctx context.Context) error {
+	for _, s := range c.streams.all() {
+		if err := s.await(ctx, func() []*instance { return s.open }); err != nil {
+			return err
+		}
+	}
 	c.flush(CutSync)
 	err := c.inner.Sync(ctx)
 	if own := c.unseen(); own != nil && (err == nil || ir.AsError(err).Kind != ir.ErrClosed) {
@@ -298,11 +302,8 @@ func (c *Client) unseen() error {
 func (c *Client) seen(err *ir.Error) {
 	c.facade.mu.Lock()
 	defer c.facade.mu.Unlock()
-	for i, e := range c.errs {
-		if e == err {
-			c.errs = append(c.errs[:i], c.errs[i+1:]...)
-			return
-		}
+	if i := slices.Index(c.errs, err); i >= 0 {
+		c.errs = slices.Delete(c.errs, i, i+1)
 	}
 }
 
@@ -320,7 +321,7 @@ func (c *Client) Share(ctx context.Context, v *Value) (ir.ID, error) {
 	}
 	w := &Value{typ: v.typ, stream: v.stream}
 	w.st.Store(st)
-	id := c.newFacadeID()
+	id := c.FreshID()
 	c.put(id, w)
 	return id, nil
 }
@@ -336,6 +337,3 @@ func (s *Stream) Take(id ir.ID) (*Value, error) {
 	v.st.Store(st)
 	return v, nil
 }
-
-// FreshID names a tensor that [Stream.Take] is going to take.
-func (c *Client) FreshID() ir.ID { return c.newFacadeID() }

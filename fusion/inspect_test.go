@@ -51,7 +51,7 @@ func (r *recorder) do(row string, in []*fusion.Value, attrs ...any) *fusion.Valu
 	for i, v := range in {
 		types[i] = v.Type()
 	}
-	op := r.c.Op(rw, a)
+	op := fusion.OpOf(rw, a)
 	out, err := r.s.Infer(op, a, types)
 	if err != nil {
 		r.t.Fatal(err)

@@ -179,7 +179,7 @@ func (s *Stream) newInstance() *instance {
 	if cap(s.spare.recs) > 0 {
 		in.recs, in.types, in.outs = s.spare.recs, s.spare.types, s.spare.outs
 		s.spare = spare{}
-	} else if in.guess != nil {
+	} else if in.guess != nil && len(s.open) == 0 { // of several, none is all that is guessed
 		in.recs = make([]rec, 0, len(in.guess.ops))
 		in.types = make([]ir.Type, 0, len(in.guess.demand))
 		in.outs = make([]*Value, 0, len(in.guess.demand))

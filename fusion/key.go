@@ -111,18 +111,6 @@ func hashPath(path []uint32) uint64 {
 	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(path))), 4*len(path)))
 }
 
-func equalSlices[T comparable](a, b []T) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // segment makes what the planner plans.
 func (in *instance) segment(dies []bool, keep []bool, cut Cut) *Segment {
 	s := &Segment{Dies: dies, Cut: cut}

@@ -82,9 +82,6 @@ type opKey struct {
 	attrs string
 }
 
-// Op is [OpOf].
-func (c *Client) Op(r *ir.Row, a ir.Attrs) *Op { return OpOf(r, a) }
-
 // OpOf returns the operation of a row with attributes, which [ir.Row.MakeAttrs]
 // made.
 func OpOf(r *ir.Row, a ir.Attrs) *Op {

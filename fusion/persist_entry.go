@@ -193,7 +193,7 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 
 // record appends a node to an instance, as a stream would have.
 func (f *planFile) record(r *planReader, in *instance, n *ir.Node) {
-	x := rec{op: f.c.Op(n.Row, n.Attrs), attrs: n.Attrs, site: n.Site, out: int32(len(in.types))}
+	x := rec{op: OpOf(n.Row, n.Attrs), attrs: n.Attrs, site: n.Site, out: int32(len(in.types))}
 	known := ir.ID(len(in.leaves) + len(in.types))
 	for _, t := range n.In {
 		switch {
@@ -336,7 +336,7 @@ func (c *Client) knows(k *keyBuffer, p *savedPlan) bool {
 		return false
 	}
 	v := e.variant(p.keep, p.dies)
-	return v != nil && slices.ContainsFunc(v.bound, func(b *bound) bool { return equalSlices(b.dims, k.dims) })
+	return v != nil && slices.ContainsFunc(v.bound, func(b *bound) bool { return slices.Equal(b.dims, k.dims) })
 }
 
 // loadTarget gives the kernels of plans that are loaded: only those that the file

@@ -20,9 +20,48 @@ func (v *Value) Store() error {
 	return s.demand(v, CutRead)
 }
 
+// await waits for tensors on their way that instances need, without the lock, which
+// others need meanwhile. needs is called with it.
+func (s *Stream) await(ctx context.Context, needs func() []*instance) error {
+	for {
+		var missing *arrival
+		s.mu.Lock()
+		for _, in := range needs() {
+			for _, a := range in.awaits {
+				if !a.isDone() {
+					missing = a
+				}
+			}
+		}
+		s.mu.Unlock()
+		if missing == nil {
+			return nil
+		}
+		if err := missing.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for what the value needs that is on its way.
+func (v *Value) await(ctx context.Context) error {
+	if v.st.Load() != nil {
+		return nil
+	}
+	return v.stream.await(ctx, func() []*instance {
+		if v.st.Load() != nil || v.inst.sealed {
+			return nil
+		}
+		return []*instance{v.inst}
+	})
+}
+
 // settled waits for a value on its way.
 func (v *Value) settled(ctx context.Context) (*stored, error) {
 	v.stream.c.noteRead()
+	if err := v.await(ctx); err != nil {
+		return nil, err
+	}
 	if err := v.Store(); err != nil {
 		return nil, err
 	}
@@ -51,6 +90,11 @@ func (c *Client) ReadValues(ctx context.Context, values []*Value) ([]backend.Dat
 		return nil, nil, closedError(c)
 	}
 	data, errs := make([]backend.Data, len(values)), make([]error, len(values))
+	for _, v := range values {
+		if err := v.await(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	c.gather(values)
 	var ids, views []ir.ID
 	var at []int

@@ -68,7 +68,7 @@ func BenchmarkRecord(b *testing.B) {
 			site := func() ir.Site { return ir.Site{} }
 			var all []*fusion.Value
 			do := func(row *ir.Row, attrs ir.Attrs, in ...*fusion.Value) *fusion.Value {
-				op := c.Op(row, attrs)
+				op := fusion.OpOf(row, attrs)
 				var types [3]ir.Type
 				for i, v := range in {
 					types[i] = v.Type()

@@ -3,6 +3,7 @@ package fusion
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -92,9 +93,9 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 	for _, pos := range in.asked {
 		keep[pos] = !in.outs[pos].dead()
 	}
-	if e != nil && e.demands > 0 {
-		s.c.cache.mu.Lock()
-		for i := range keep {
+	if e != nil {
+		s.c.cache.mu.Lock() // another stream may learn of the same path
+		for i := 0; e.demands > 0 && i < len(keep); i++ {
 			keep[i] = keep[i] || e.demand[i] && !in.outs[i].dead()
 		}
 		s.c.cache.mu.Unlock()
@@ -134,13 +135,7 @@ func (in *instance) dying() []bool {
 	var dies []bool
 	for i := range in.leaves {
 		b := in.leaves[i].st.base
-		n := int32(0)
-		for j := range in.leaves {
-			if in.leaves[j].st.base == b {
-				n++
-			}
-		}
-		if b.refs.Load() == n {
+		if b.refs.Load() == in.holds(b) {
 			if dies == nil {
 				dies = make([]bool, len(in.leaves))
 			}
@@ -148,6 +143,17 @@ func (in *instance) dying() []bool {
 		}
 	}
 	return dies
+}
+
+// holds counts the references that the leaves hold to a base.
+func (in *instance) holds(b *base) int32 {
+	n := int32(0)
+	for i := range in.leaves {
+		if in.leaves[i].st.base == b {
+			n++
+		}
+	}
+	return n
 }
 
 // publish gives results their places, and the leaves back unless recipes need them.
@@ -240,8 +246,8 @@ func (s *Stream) runNodes(in *instance, keep []bool) {
 	for i, b := range bases {
 		if keep[i] {
 			places[i] = &stored{base: b}
-		} else if b.freed.CompareAndSwap(false, true) {
-			s.c.live.Add(-b.bytes)
+		} else {
+			b.gone()
 		}
 	}
 	s.c.inner.Free(frees...)
@@ -374,7 +380,7 @@ func (s *Stream) plan(in *instance, e *entry, dies, keep []bool, cut Cut) (*boun
 		miss = MissResults
 	default:
 		for _, b := range v.bound {
-			if equalSlices(b.dims, s.key.dims) {
+			if slices.Equal(b.dims, s.key.dims) {
 				v.promote(b)
 				c.stats.Hits++
 				b.found, b.miss = FoundHit, ""
@@ -457,12 +463,24 @@ func (c *Client) search(seg *Segment, old *Plan) (_ *Plan, rebound bool, err err
 	return p, false, err
 }
 
+// heldBudgets is how many budgets of operations are held back for a tensor on its
+// way before recording waits for it.
+const heldBudgets = 8
+
 // arrived reports whether the leaves of an instance are here. If they are not, a
-// flush leaves it open: the arrival runs it. Others wait.
+// flush leaves it open, and so does a budget that it has not exceeded many times:
+// the arrival runs it. Others wait.
 func (s *Stream) arrived(in *instance, cut Cut) bool {
+	waits := true
+	switch cut {
+	case CutFlush, CutScope:
+		waits = false
+	case CutOps, CutBytes:
+		waits = s.off || len(in.recs) >= heldBudgets*s.c.opt.MaxOps
+	}
 	missing := in.awaits[:0]
 	for _, a := range in.awaits {
-		if !a.isDone() && cut != CutFlush && cut != CutScope {
+		if !a.isDone() && waits {
 			if err := a.wait(s.ctx); err != nil {
 				a.end(&stored{err: err})
 			}
@@ -478,17 +496,8 @@ func (s *Stream) arrived(in *instance, cut Cut) bool {
 			l.st = l.st.wait.place() // its reference was counted
 		}
 	}
-	if len(missing) > 0 && !s.isOpen(in) {
+	if len(missing) > 0 && !slices.Contains(s.open, in) {
 		s.open = append(s.open, in)
 	}
 	return len(missing) == 0
-}
-
-func (s *Stream) isOpen(in *instance) bool {
-	for _, o := range s.open {
-		if o == in {
-			return true
-		}
-	}
-	return false
 }

@@ -65,7 +65,7 @@ func (e *shop) with(s *fusion.Stream, row string, attrs []any, in ...*fusion.Val
 	for i, v := range in {
 		types[i] = v.Type()
 	}
-	op := e.c.Op(r, a)
+	op := fusion.OpOf(r, a)
 	out, err := s.Infer(op, a, types)
 	if err != nil {
 		e.t.Error(err)

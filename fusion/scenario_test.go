@@ -140,7 +140,7 @@ func (r *recorder) node(n *ir.Node, values map[ir.ID]*fusion.Value) {
 	for j, t := range n.In {
 		in[j] = values[t.ID]
 	}
-	op := r.c.Op(n.Row, n.Attrs)
+	op := fusion.OpOf(n.Row, n.Attrs)
 	types, err := r.s.Infer(op, n.Attrs, n.InTypes())
 	if err != nil {
 		r.t.Fatal(err)

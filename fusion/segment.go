@@ -11,14 +11,13 @@ type Cut string
 
 // The reasons for a cut. None is a timer.
 const (
-	CutRead   Cut = "read"
-	CutSync   Cut = "sync"
-	CutFlush  Cut = "flush"
-	CutScope  Cut = "scope end"
-	CutOpaque Cut = "opaque operation"
-	CutHop    Cut = "device hop"
-	CutOps    Cut = "operation budget"
-	CutBytes  Cut = "byte budget"
+	CutRead  Cut = "read"
+	CutSync  Cut = "sync"
+	CutFlush Cut = "flush"
+	CutScope Cut = "scope end"
+	CutHop   Cut = "device hop"
+	CutOps   Cut = "operation budget"
+	CutBytes Cut = "byte budget"
 )
 
 // Segment is a run of nodes that are planned together. Its ids are dense: the

@@ -34,7 +34,7 @@ func TestErrorLines(t *testing.T) {
 		for round := 0; round < 3; round++ {
 			for line, z := range map[int]*fusion.Value{18: good, 19: bad} {
 				in := []*fusion.Value{x, z}
-				op := r.c.Op(row, attrs)
+				op := fusion.OpOf(row, attrs)
 				types, err := r.s.Infer(op, attrs, []ir.Type{x.Type(), z.Type()})
 				if err != nil {
 					t.Fatal(err)

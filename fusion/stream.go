@@ -2,7 +2,9 @@ package fusion
 
 import (
 	"context"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -61,11 +63,7 @@ func (s *Stream) SetFusion(on bool) {
 func (s *Stream) Cuts() map[Cut]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[Cut]int64, len(s.cuts))
-	for k, v := range s.cuts {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(s.cuts)
 }
 
 // Record appends an operation. The caller made out, one zero Value per result,
@@ -73,12 +71,6 @@ func (s *Stream) Cuts() map[Cut]int64 {
 // is not known from the last time. On an error nothing was recorded. Operands may
 // be released, or recorded elsewhere, at any time.
 func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
-	return s.RecordNear(nil, op, attrs, in, types, out, site)
-}
-
-// RecordNear is Record for an operation without operands that is about to be used
-// together with a value: a constant.
-func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
 	for _, v := range in {
 		if err := s.reach(v); err != nil {
 			return err
@@ -102,7 +94,7 @@ func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, ty
 			}
 		}
 	}
-	inst := s.join(in, near)
+	inst := s.join(in)
 	refs := inst.refs(len(in))
 	for i, v := range in {
 		st := v.st.Load()
@@ -129,9 +121,7 @@ func (s *Stream) RecordNear(near *Value, op *Op, attrs ir.Attrs, in []*Value, ty
 		inst.bytes += types[i].Bytes()
 	}
 	switch {
-	case s.off:
-		s.run(inst, CutOps)
-	case len(inst.recs) >= s.c.opt.MaxOps:
+	case s.off || len(inst.recs) >= s.c.opt.MaxOps:
 		s.run(inst, CutOps)
 	case inst.bytes >= s.c.opt.MaxBytes:
 		s.run(inst, CutBytes)
@@ -175,7 +165,7 @@ func (s *Stream) demand(v *Value, cut Cut) error {
 
 // join returns the open instance that an operation on these operands belongs to:
 // that of its pending operands, made one, or a new one.
-func (s *Stream) join(in []*Value, near *Value) *instance {
+func (s *Stream) join(in []*Value) *instance {
 	var inst *instance
 	for _, v := range in {
 		if v.st.Load() != nil || v.inst == inst {
@@ -193,9 +183,6 @@ func (s *Stream) join(in []*Value, near *Value) *instance {
 		s.forget(b)
 		inst = a
 	}
-	if inst == nil && near != nil && near.stream == s && near.inst != nil && !near.inst.sealed {
-		inst = near.inst
-	}
 	if inst != nil {
 		return inst
 	}
@@ -205,11 +192,8 @@ func (s *Stream) join(in []*Value, near *Value) *instance {
 }
 
 func (s *Stream) forget(inst *instance) {
-	for i, o := range s.open {
-		if o == inst {
-			s.open = append(s.open[:i], s.open[i+1:]...)
-			return
-		}
+	if i := slices.Index(s.open, inst); i >= 0 {
+		s.open = slices.Delete(s.open, i, i+1)
 	}
 }
 

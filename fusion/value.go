@@ -53,10 +53,19 @@ func (b *base) release() {
 }
 
 func (s *baseState) free() {
-	if s.freed.CompareAndSwap(false, true) {
-		s.c.live.Add(-s.bytes)
+	if s.gone() {
 		s.c.free(s.id)
 	}
+}
+
+// gone says that the tensor is no longer there, or never came to be, without
+// freeing it. It reports whether it was there until now.
+func (s *baseState) gone() bool {
+	if !s.freed.CompareAndSwap(false, true) {
+		return false
+	}
+	s.c.live.Add(-s.bytes)
+	return true
 }
 
 // watch lets the collector free the base when nothing refers to it any more. It
@@ -136,7 +145,7 @@ type Value struct {
 	// Guarded by the stream's lock.
 	inst     *instance // that makes it
 	pos      int32     // its number among the results of inst
-	leaf     int32     // 1 + its number among the leaves of leafOf
+	leaf     int32     // its number among the leaves of leafOf
 	leafOf   *instance
 	released atomic.Bool // set under the lock, read without
 }
@@ -147,8 +156,8 @@ func (v *Value) Type() ir.Type { return *v.typ }
 // Stream returns the stream that the value was recorded on.
 func (v *Value) Stream() *Stream { return v.stream }
 
-// Failure returns the error that the value is known to carry: it is released, or
-// it failed and someone has noticed.
+// Failure returns the error that the value is known to carry without asking the
+// device; nil for one that was released.
 func (v *Value) Failure() *ir.Error {
 	if st := v.st.Load(); st != nil && st.err != nil {
 		return st.err
@@ -195,6 +204,9 @@ func (v *Value) settle(st *stored) {
 		st.base.release()
 	}
 }
+
+// dead reports whether nobody can look at a result any more.
+func (v *Value) dead() bool { return v == nil || v.released.Load() }
 
 // Released reports whether the value was released.
 func (v *Value) Released() bool { return v.released.Load() }

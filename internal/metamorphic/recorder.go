@@ -126,7 +126,7 @@ func (r *recorder) record(n *ir.Node) error {
 		in[j] = r.values[t.ID]
 	}
 	s := r.stream()
-	op := r.c.Op(n.Row, n.Attrs)
+	op := fusion.OpOf(n.Row, n.Attrs)
 	types, err := s.Infer(op, n.Attrs, n.InTypes())
 	if err != nil {
 		return err
