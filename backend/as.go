@@ -25,3 +25,17 @@ func As[T any](b Backend) (T, bool) {
 	t, ok := any(b).(T)
 	return t, ok
 }
+
+// Pass sets target to a capability that b has, as wrap makes it, and reports whether
+// b has it: what a decorator answers to [Decorator.As] for what it carries through.
+// A nil wrap passes the capability on as it is.
+func Pass[T any](target *T, b Backend, wrap func(T) T) bool {
+	t, ok := As[T](b)
+	if ok && wrap != nil {
+		t = wrap(t)
+	}
+	if ok {
+		*target = t
+	}
+	return ok
+}

@@ -19,14 +19,9 @@ func (c *Client) As(target any) bool {
 		*t = c
 		return true
 	case *backend.Compiler:
-		x, ok := backend.As[backend.Compiler](b)
-		if ok {
-			*t = passCompiler{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Compiler) backend.Compiler { return passCompiler{c, x} })
 	case *backend.Capturer:
-		if x, ok := backend.As[backend.Capturer](b); ok {
-			*t = passCapturer{c, x}
+		if backend.Pass(t, b, func(x backend.Capturer) backend.Capturer { return passCapturer{c, x} }) {
 			return true
 		}
 		if c.compiler == nil {
@@ -35,59 +30,23 @@ func (c *Client) As(target any) bool {
 		*t = ownCapturer{c}
 		return true
 	case *backend.Profiler:
-		x, ok := backend.As[backend.Profiler](b)
-		if ok {
-			*t = passProfiler{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Profiler) backend.Profiler { return passProfiler{c, x} })
 	case *backend.Memory:
-		x, ok := backend.As[backend.Memory](b)
-		if ok {
-			*t = passMemory{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Memory) backend.Memory { return passMemory{c, x} })
 	case *backend.Counting:
-		x, ok := backend.As[backend.Counting](b)
-		if ok {
-			*t = passCounting{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Counting) backend.Counting { return passCounting{c, x} })
 	case *backend.Routines:
-		x, ok := backend.As[backend.Routines](b)
-		if ok {
-			*t = x
-		}
-		return ok
+		return backend.Pass(t, b, nil)
 	case *backend.Supporter:
-		x, ok := backend.As[backend.Supporter](b)
-		if ok {
-			*t = x
-		}
-		return ok
+		return backend.Pass(t, b, nil)
 	case *backend.HostMemory:
-		x, ok := backend.As[backend.HostMemory](b)
-		if ok {
-			*t = passHost{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.HostMemory) backend.HostMemory { return passHost{c, x} })
 	case *backend.Streams:
-		x, ok := backend.As[backend.Streams](b)
-		if ok {
-			*t = passStreams{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Streams) backend.Streams { return passStreams{c, x} })
 	case *backend.Mover:
-		x, ok := backend.As[backend.Mover](b)
-		if ok {
-			*t = passMover{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Mover) backend.Mover { return passMover{c, x} })
 	case *backend.Collective:
-		x, ok := backend.As[backend.Collective](b)
-		if ok {
-			*t = x
-		}
-		return ok
+		return backend.Pass(t, b, nil)
 	}
 	// A concrete type, such as that of the router below, is asked for by those who
 	// know it; its methods do not go through this client.

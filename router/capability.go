@@ -21,47 +21,19 @@ func (c *Client) As(target any) bool {
 		*t = c
 		return true
 	case *backend.Compiler:
-		x, ok := backend.As[backend.Compiler](b)
-		if ok {
-			*t = compiler{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Compiler) backend.Compiler { return compiler{c, x} })
 	case *backend.Profiler:
-		x, ok := backend.As[backend.Profiler](b)
-		if ok {
-			*t = profiler{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Profiler) backend.Profiler { return profiler{c, x} })
 	case *backend.Memory:
-		x, ok := backend.As[backend.Memory](b)
-		if ok {
-			*t = memory{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Memory) backend.Memory { return memory{c, x} })
 	case *backend.Capturer:
-		x, ok := backend.As[backend.Capturer](b)
-		if ok {
-			*t = capturer{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Capturer) backend.Capturer { return capturer{c, x} })
 	case *backend.Routines:
-		x, ok := backend.As[backend.Routines](b)
-		if ok {
-			*t = routines{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Routines) backend.Routines { return routines{c, x} })
 	case *backend.HostMemory:
-		x, ok := backend.As[backend.HostMemory](b)
-		if ok {
-			*t = hostMemory{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.HostMemory) backend.HostMemory { return hostMemory{c, x} })
 	case *backend.Streams:
-		x, ok := backend.As[backend.Streams](b)
-		if ok {
-			*t = streams{c, x}
-		}
-		return ok
+		return backend.Pass(t, b, func(x backend.Streams) backend.Streams { return streams{c, x} })
 	case *backend.Supporter:
 		if !c.r.opt.Fallback && c.home.m.support == nil {
 			return false
@@ -69,17 +41,9 @@ func (c *Client) As(target any) bool {
 		*t = supporter{c}
 		return true
 	case *backend.Counting:
-		x, ok := backend.As[backend.Counting](b)
-		if ok {
-			*t = x
-		}
-		return ok
+		return backend.Pass(t, b, nil)
 	case *backend.Collective:
-		x, ok := backend.As[backend.Collective](b)
-		if ok {
-			*t = x
-		}
-		return ok
+		return backend.Pass(t, b, nil)
 	}
 	return false
 }

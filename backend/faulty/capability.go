@@ -11,12 +11,7 @@ import (
 
 // offer sets target to f of the inner backend's capability.
 func offer[T any](b *Backend, name string, target *T, f func(T) T) bool {
-	inner, ok := backend.As[T](b.inner)
-	if !ok || slices.Contains(b.script.Drop, name) {
-		return false
-	}
-	*target = f(inner)
-	return true
+	return !slices.Contains(b.script.Drop, name) && backend.Pass(target, b.inner, f)
 }
 
 // As offers the capabilities of the inner backend that the script leaves.
