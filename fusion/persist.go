@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -225,20 +226,20 @@ func (c *Client) LoadPlans(r io.Reader, opts ...PlanOption) (LoadedPlans, error)
 	if err != nil {
 		return rep, err
 	}
-	p := planReader{b: body}
+	p := planReader{wire.Reader{B: body}}
 	sections := [4][][]byte{}
 	for i := range sections {
-		for n := p.count("parts", maxPlanParts, 1); n > 0 && p.err == nil; n-- {
+		for n := p.Count("parts", maxPlanParts, 1); n > 0 && p.Err == nil; n-- {
 			sections[i] = append(sections[i], p.bytes("part"))
 		}
 	}
 	f.kernels, f.codes = sections[0], sections[1]
 	if len(f.codes) > 0 && len(f.codes) != len(f.kernels) {
-		p.fail("%d pieces of code for %d kernels", len(f.codes), len(f.kernels))
+		p.Fail("%d pieces of code for %d kernels", len(f.codes), len(f.kernels))
 	}
-	p.end()
-	if p.err != nil {
-		return rep, refusedContent(p.err)
+	p.End()
+	if p.Err != nil {
+		return rep, refusedContent(p.Err)
 	}
 	for i, wire := range f.kernels {
 		f.byWire[string(wire)] = i

@@ -2,10 +2,9 @@ package fusion
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
-	"math/bits"
 
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -54,105 +53,61 @@ func (w *planWriter) typ(t ir.Type) {
 	}
 }
 
-// planReader reads them; the first error sticks, and later reads give nothing.
-type planReader struct {
-	b   []byte
-	err error
-}
+// planReader reads them.
+type planReader struct{ wire.Reader }
 
-func (r *planReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.b = nil
-	}
-}
-
-func (r *planReader) int(what string, most int) int {
-	if r.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(r.b)
-	switch {
-	case n <= 0:
-		r.fail("the bytes end within: %s", what)
-		return 0
-	case n != max(1, (bits.Len64(v)+6)/7):
-		r.fail("%s is not encoded in the least number of bytes", what)
-		return 0
-	case v > uint64(most):
-		r.fail("%s is %d, at most %d is allowed", what, v, most)
-		return 0
-	}
-	r.b = r.b[n:]
-	return int(v)
-}
+func (r *planReader) int(what string, most int) int { return int(r.Uint(what, uint64(most))) }
 
 func (r *planReader) signed(what string) int64 {
-	if r.err != nil {
+	if r.Err != nil {
 		return 0
 	}
-	v, n := binary.Varint(r.b)
+	v, n := binary.Varint(r.B)
 	if n <= 0 {
-		r.fail("the bytes end within: %s", what)
+		r.Fail("the bytes end within: %s", what)
 		return 0
 	}
-	r.b = r.b[n:]
+	r.B = r.B[n:]
 	return v
 }
 
 func (r *planReader) flag(what string) bool { return r.int(what, 1) == 1 }
 
-// count reads a number of things of at least size bytes each.
-func (r *planReader) count(what string, most, size int) int {
-	n := r.int("number of "+what, most)
-	if n > len(r.b)/size {
-		r.fail("%d %s do not fit in the %d bytes that are left", n, what, len(r.b))
-		return 0
-	}
-	return n
-}
-
 // bytes reads a part, which is not copied.
 func (r *planReader) bytes(what string) []byte {
-	n := r.count("bytes of "+what, math.MaxInt, 1)
-	b := r.b[:n:n]
-	r.b = r.b[n:]
+	n := r.Count("bytes of "+what, math.MaxInt, 1)
+	b := r.B[:n:n]
+	r.B = r.B[n:]
 	return b
 }
 
 func (r *planReader) flags(what string) []bool {
 	n := r.int("number of "+what, maxIDs)
-	if r.err != nil || n == 0 {
+	if r.Err != nil || n == 0 {
 		return nil
 	}
 	n--
-	if (n+7)/8 > len(r.b) {
-		r.fail("%d %s do not fit in the %d bytes that are left", n, what, len(r.b))
+	if (n+7)/8 > len(r.B) {
+		r.Fail("%d %s do not fit in the %d bytes that are left", n, what, len(r.B))
 		return nil
 	}
 	f := make([]bool, n)
 	for i := range f {
-		f[i] = r.b[i/8]>>(i%8)&1 == 1
+		f[i] = r.B[i/8]>>(i%8)&1 == 1
 	}
-	r.b = r.b[(n+7)/8:]
+	r.B = r.B[(n+7)/8:]
 	return f
 }
 
 func (r *planReader) typ() ir.Type {
 	t := ir.Type{DType: ir.DType(r.int("dtype", 255)), Shape: ir.Shape{}}
-	for n := r.count("axes", ir.MaxRank, 1); n > 0 && r.err == nil; n-- {
+	for n := r.Count("axes", ir.MaxRank, 1); n > 0 && r.Err == nil; n-- {
 		t.Shape = append(t.Shape, r.int("extent", math.MaxInt))
 	}
-	if r.err == nil {
+	if r.Err == nil {
 		if err := t.Check(); err != nil {
-			r.fail("%v", err)
+			r.Fail("%v", err)
 		}
 	}
 	return t
-}
-
-func (r *planReader) end() {
-	if r.err == nil && len(r.b) > 0 {
-		r.fail("%d bytes follow the end", len(r.b))
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/lower"
@@ -108,26 +109,26 @@ type savedPlan struct {
 const maxSavedNodes = 1 << 14
 
 func (f *planFile) readEntry(b []byte, structures [][]byte) (out []savedPlan, demand []bool, err error) {
-	r := planReader{b: b}
+	r := planReader{wire.Reader{B: b}}
 	demand = r.flags("demands")
-	for n := r.count("plans", maxVariants*maxBound, 8); n > 0 && r.err == nil; n-- {
+	for n := r.Count("plans", maxVariants*maxBound, 8); n > 0 && r.Err == nil; n-- {
 		p := savedPlan{keep: r.flags("results"), dies: r.flags("inputs")}
 		if i := r.int("structure", max(0, len(structures)-1)); i < len(structures) {
 			p.structure = structures[i]
 		} else {
-			r.fail("there are no structures")
+			r.Fail("there are no structures")
 		}
 		f.readSegment(&r, &p)
-		if r.err != nil {
+		if r.Err != nil {
 			break
 		}
 		if len(p.keep) != len(p.in.types) || p.dies != nil && len(p.dies) != len(p.in.leaves) || len(demand) != len(p.in.types) {
-			r.fail("%d results and %d inputs, marked are %d and %d, demanded %d", len(p.in.types), len(p.in.leaves), len(p.keep), len(p.dies), len(demand))
+			r.Fail("%d results and %d inputs, marked are %d and %d, demanded %d", len(p.in.types), len(p.in.leaves), len(p.keep), len(p.dies), len(demand))
 		}
 		out = append(out, p)
 	}
-	r.end()
-	return out, demand, r.err
+	r.End()
+	return out, demand, r.Err
 }
 
 // readSegment reads a segment as the instance that it was.
@@ -136,7 +137,7 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 	in := &instance{sealed: true}
 	p.in = in
 	var bases []*base
-	for n := r.count("inputs", maxSavedNodes, 4); n > 0 && r.err == nil; n-- {
+	for n := r.Count("inputs", maxSavedNodes, 4); n > 0 && r.Err == nil; n-- {
 		t := r.typ()
 		l := ir.Layout{}
 		strides := r.flag("strides")
@@ -149,10 +150,10 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 		}
 		at, b := r.int("base", len(in.leaves)+1), &base{}
 		switch {
-		case r.err != nil:
+		case r.Err != nil:
 			return
 		case at == 0 || at <= len(in.leaves) && bases[at-1] != in.leaves[at-1].st.base:
-			r.fail("input %d shows the base of input %d", len(in.leaves)+1, at)
+			r.Fail("input %d shows the base of input %d", len(in.leaves)+1, at)
 			return
 		case at <= len(in.leaves):
 			b = bases[at-1]
@@ -161,32 +162,32 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 		in.leaves = append(in.leaves, leaf{&stored{base: b, layout: l}, t})
 	}
 	text, hash := r.bytes("nodes"), r.bytes("custom operations")
-	for n := r.count("refusals", maxSavedNodes, 6); n > 0 && r.err == nil; n-- {
+	for n := r.Count("refusals", maxSavedNodes, 6); n > 0 && r.Err == nil; n-- {
 		x := Refusal{Producer: r.int("producer", maxSavedNodes), Consumer: r.int("consumer", maxSavedNodes),
 			Rule: string(r.bytes("rule")), Detail: string(r.bytes("detail"))}
 		x.Got, x.Limit = math.Float64frombits(uint64(r.signed("figure"))), math.Float64frombits(uint64(r.signed("limit")))
 		p.refusals = append(p.refusals, x)
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return
 	}
 	nodes, err := ir.DecodeNodes(text, f.table)
 	switch {
 	case err != nil:
-		r.fail("%w", err)
+		r.Fail("%w", err)
 	case len(nodes) > maxSavedNodes:
-		r.fail("%d nodes, at most %d", len(nodes), maxSavedNodes)
+		r.Fail("%d nodes, at most %d", len(nodes), maxSavedNodes)
 	case string(customRows(nodes)) != string(hash):
-		r.fail("custom operations differ from those saved")
+		r.Fail("custom operations differ from those saved")
 	}
 	for i := range nodes {
-		if r.err == nil {
+		if r.Err == nil {
 			f.record(r, in, &nodes[i])
 		}
 	}
 	for _, x := range p.refusals {
 		if x.Producer >= len(nodes) || x.Consumer >= len(nodes) {
-			r.fail("a refusal of nodes %d and %d, there are %d", x.Producer, x.Consumer, len(nodes))
+			r.Fail("a refusal of nodes %d and %d, there are %d", x.Producer, x.Consumer, len(nodes))
 		}
 	}
 }
@@ -198,7 +199,7 @@ func (f *planFile) record(r *planReader, in *instance, n *ir.Node) {
 	for _, t := range n.In {
 		switch {
 		case t.ID == 0 || t.ID > known:
-			r.fail("%s reads %%%d of %d tensors", n.Row.Name, t.ID, known)
+			r.Fail("%s reads %%%d of %d tensors", n.Row.Name, t.ID, known)
 			return
 		case t.ID <= ir.ID(len(in.leaves)):
 			x.in = append(x.in, ^int32(t.ID-1))
@@ -206,13 +207,13 @@ func (f *planFile) record(r *planReader, in *instance, n *ir.Node) {
 			x.in = append(x.in, int32(t.ID)-int32(len(in.leaves))-1)
 		}
 		if is := in.tensor(x.in[len(x.in)-1]).Type; !is.Equal(t.Type) {
-			r.fail("%s reads %%%d as %v, which is %v", n.Row.Name, t.ID, t.Type, is)
+			r.Fail("%s reads %%%d as %v, which is %v", n.Row.Name, t.ID, t.Type, is)
 			return
 		}
 	}
 	for i, t := range n.Out {
 		if t.ID != known+ir.ID(i)+1 {
-			r.fail("%s defines %%%d, expected %%%d", n.Row.Name, t.ID, known+ir.ID(i)+1)
+			r.Fail("%s defines %%%d, expected %%%d", n.Row.Name, t.ID, known+ir.ID(i)+1)
 			return
 		}
 		in.types = append(in.types, t.Type)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -200,19 +201,19 @@ func (f *planFile) read(r io.Reader) ([]byte, error) {
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, cut(err)
 	}
-	h := planReader{b: head}
+	h := planReader{wire.Reader{B: head}}
 	for _, v := range f.identity() {
 		got := h.bytes("version")
-		if h.err == nil && string(got) != v.is {
+		if h.Err == nil && string(got) != v.is {
 			return nil, &PlansRefused{Reason: v.reason, Got: string(got), Want: v.is}
 		}
 	}
 	code := h.bytes("generator")
 	length := h.int("length", math.MaxInt)
-	h.end()
+	h.End()
 	switch {
-	case h.err != nil:
-		return nil, refusedContent(h.err)
+	case h.Err != nil:
+		return nil, refusedContent(h.Err)
 	case int64(length) > f.limit:
 		return nil, &PlansRefused{Reason: PlansTooLarge, Got: fmt.Sprint(length), Want: fmt.Sprintf("at most %d bytes", f.limit)}
 	}

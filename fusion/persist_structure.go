@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -68,70 +69,70 @@ func (st *structure) append(b []byte) ([]byte, error) {
 // readStructure reads the structure of a plan; whether it is one of a segment,
 // [structure.fits] tells.
 func (f *planFile) readStructure(b []byte) (*structure, error) {
-	r := planReader{b: b}
+	r := planReader{wire.Reader{B: b}}
 	st := &structure{}
 	leafGroup := func() *group {
 		gr := &group{kind: groupKind(r.int("kind of group", int(customGroup))), fixed: r.flag("fixed")}
 		if gr.kind == packGroup {
-			r.fail("a pack inside a group")
+			r.Fail("a pack inside a group")
 		}
-		for n := r.count("units", maxSavedNodes, 2); n > 0 && r.err == nil; n-- {
+		for n := r.Count("units", maxSavedNodes, 2); n > 0 && r.Err == nil; n-- {
 			gr.units = append(gr.units, len(st.units))
 			st.units = append(st.units, unit{node: r.int("node", maxSavedNodes), clone: r.flag("clone"), group: gr})
 		}
 		if len(gr.units) == 0 {
-			r.fail("a group without nodes")
+			r.Fail("a group without nodes")
 		}
 		if gr.kind == customGroup {
 			f.readCustom(&r, gr)
 		}
 		return gr
 	}
-	for n := r.count("groups", maxSavedNodes, 4); n > 0 && r.err == nil; n-- {
+	for n := r.Count("groups", maxSavedNodes, 4); n > 0 && r.Err == nil; n-- {
 		if !r.flag("pack") {
 			st.order = append(st.order, leafGroup())
 			continue
 		}
 		m := &group{kind: packGroup}
-		for k := r.count("kernels of a launch", maxSavedNodes, 4); k > 0 && r.err == nil; k-- {
+		for k := r.Count("kernels of a launch", maxSavedNodes, 4); k > 0 && r.Err == nil; k-- {
 			gr := leafGroup()
 			if gr.kind != kernelGroup {
-				r.fail("a launch of what is no kernel")
+				r.Fail("a launch of what is no kernel")
 			}
 			gr.pack = m
 			m.kids = append(m.kids, gr)
 			m.units = append(m.units, gr.units...)
 		}
 		if len(m.kids) < 2 {
-			r.fail("a launch of %d kernels as a pack", len(m.kids))
+			r.Fail("a launch of %d kernels as a pack", len(m.kids))
 		}
 		st.order = append(st.order, m)
 	}
 	for u := range st.units {
-		for n := r.count("operands", maxSavedNodes, 2); n > 0 && r.err == nil; n-- {
+		for n := r.Count("operands", maxSavedNodes, 2); n > 0 && r.Err == nil; n-- {
 			l := link{unit: r.int("unit", len(st.units)-1), root: ir.ID(r.int("tensor", maxIDs))}
 			st.units[u].preds = append(st.units[u].preds, l)
-			if r.err == nil {
+			if r.Err == nil {
 				st.units[l.unit].succs = append(st.units[l.unit].succs, link{u, l.root})
 			}
 		}
 	}
-	r.end()
+	r.End()
 	for _, m := range st.order {
 		if m.kind == packGroup {
 			slices.SortStableFunc(m.units, func(x, y int) int { return st.units[x].node - st.units[y].node })
 		}
 	}
-	return st, r.err
+	return st, r.Err
 }
 
 // readCustom lets the fuser of a group make its optimization again.
 func (f *planFile) readCustom(r *planReader, gr *group) {
 	name, state := string(r.bytes("fuser")), r.bytes("state")
-	for n := r.count("nodes", maxSavedNodes, 1); n > 0 && r.err == nil; n-- {
+	for n := r.Count("nodes", maxSavedNodes, 1); n > 0 && r.Err == nil; n-- {
 		gr.nodes = append(gr.nodes, r.int("node", maxSavedNodes))
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return
 	}
 	for _, x := range f.c.planner.Fusers {
@@ -141,15 +142,15 @@ func (f *planFile) readCustom(r *planReader, gr *group) {
 		o, err := x.Restore(slices.Clone(state))
 		switch {
 		case err != nil:
-			r.fail("fuser %s: %w", name, err)
+			r.Fail("fuser %s: %w", name, err)
 		case o == nil || o.Len() != len(gr.nodes):
-			r.fail("fuser %s restored no optimization of %d nodes", name, len(gr.nodes))
+			r.Fail("fuser %s restored no optimization of %d nodes", name, len(gr.nodes))
 		default:
 			gr.custom, gr.fuser, gr.fixed = o, name, true
 		}
 		return
 	}
-	r.fail("there is no fuser %q", name)
+	r.Fail("there is no fuser %q", name)
 }
 
 // fits checks that the structure is one of a graph: that its groups, in order,

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 	"unicode/utf8"
 
+	"github.com/sinter-go/sinter/internal/wire"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -86,53 +86,51 @@ func (k *Kernel) AppendWire(b []byte) []byte {
 // no kernel encodes to are refused with an error of kind [ir.ErrFormat]; hostile
 // bytes cost time and memory in proportion to their number.
 func DecodeWire(b []byte) (*Kernel, error) {
-	r := wireReader{b: b}
-	if v := r.uint("version", 1<<32); r.err == nil && v != WireVersion {
-		r.fail("kernel version is %d, expected %d", v, WireVersion)
+	r := wireReader{wire.Reader{B: b}}
+	if v := r.Uint("version", 1<<32); r.Err == nil && v != WireVersion {
+		r.Fail("kernel version is %d, expected %d", v, WireVersion)
 	}
 	k := &Kernel{}
-	n := r.count("bytes of the name", maxWireName, 1)
-	k.Name = string(r.b[:n])
-	r.b = r.b[n:]
+	n := r.Count("bytes of the name", maxWireName, 1)
+	k.Name = string(r.B[:n])
+	r.B = r.B[n:]
 	if !utf8.ValidString(k.Name) {
-		r.fail("the name is not UTF-8")
+		r.Fail("the name is not UTF-8")
 	}
-	for n := r.count("axes", MaxAxes, 1); n > 0 && r.err == nil; n-- {
-		k.Axes = append(k.Axes, AxisKind(r.uint("kind of axis", uint64(Reduced))))
+	for n := r.Count("axes", MaxAxes, 1); n > 0 && r.Err == nil; n-- {
+		k.Axes = append(k.Axes, AxisKind(r.Uint("kind of axis", uint64(Reduced))))
 	}
-	for n := r.count("arguments", maxWireParts, 3+len(k.Axes)); n > 0 && r.err == nil; n-- {
-		a := Arg{Type: r.dtype(), Dir: Direction(r.uint("direction", uint64(Out)))}
-		a.Gather = r.uint("gather flag", 1) == 1
+	for n := r.Count("arguments", maxWireParts, 3+len(k.Axes)); n > 0 && r.Err == nil; n-- {
+		a := Arg{Type: r.dtype(), Dir: Direction(r.Uint("direction", uint64(Out)))}
+		a.Gather = r.Uint("gather flag", 1) == 1
 		a.Access = make([]Access, len(k.Axes))
 		for i := range a.Access {
-			a.Access[i] = Access(r.uint("access class", uint64(Broadcast)))
+			a.Access[i] = Access(r.Uint("access class", uint64(Broadcast)))
 		}
 		k.Args = append(k.Args, a)
 	}
-	for n := r.count("parameters", maxWireParts, 1); n > 0 && r.err == nil; n-- {
+	for n := r.Count("parameters", maxWireParts, 1); n > 0 && r.Err == nil; n-- {
 		k.Params = append(k.Params, r.dtype())
 	}
-	for n := r.count("instructions", maxWireBody, 6); n > 0 && r.err == nil; n-- {
-		in := Instr{Op: Op(r.uint("instruction", uint64(numOps)-1)), Type: r.dtype()}
+	for n := r.Count("instructions", maxWireBody, 6); n > 0 && r.Err == nil; n-- {
+		in := Instr{Op: Op(r.Uint("instruction", uint64(numOps)-1)), Type: r.dtype()}
 		in.A, in.B, in.C = r.ref(), r.ref(), r.ref()
-		in.Imm = r.uint("immediate", 1<<64-1)
+		in.Imm = r.Uint("immediate", 1<<64-1)
 		k.Body = append(k.Body, in)
 	}
-	for n := r.count("reductions", maxWireParts, 4); n > 0 && r.err == nil; n-- {
+	for n := r.Count("reductions", maxWireParts, 4); n > 0 && r.Err == nil; n-- {
 		k.Reductions = append(k.Reductions, r.reduction())
 	}
-	for n := r.count("rare blocks", maxWireParts, 3); n > 0 && r.err == nil; n-- {
+	for n := r.Count("rare blocks", maxWireParts, 3); n > 0 && r.Err == nil; n-- {
 		most := uint64(len(k.Body))
-		k.Rares = append(k.Rares, Rare{Mask: Ref(r.uint("mask", most)), From: Ref(r.uint("start of a block", most)), To: Ref(r.uint("end of a block", most))})
+		k.Rares = append(k.Rares, Rare{Mask: Ref(r.Uint("mask", most)), From: Ref(r.Uint("start of a block", most)), To: Ref(r.Uint("end of a block", most))})
 	}
-	if r.err == nil && len(r.b) > 0 {
-		r.fail("%d bytes follow the end", len(r.b))
+	r.End()
+	if r.Err == nil {
+		r.Err = k.verifyWire()
 	}
-	if r.err == nil {
-		r.err = k.verifyWire()
-	}
-	if r.err != nil {
-		return nil, &ir.Error{Kind: ir.ErrFormat, Msg: "kernel in wire form", Cause: r.err}
+	if r.Err != nil {
+		return nil, &ir.Error{Kind: ir.ErrFormat, Msg: "kernel in wire form", Cause: r.Err}
 	}
 	return k, nil
 }
@@ -161,68 +159,28 @@ func (k *Kernel) verifyWire() error {
 	return k.Verify()
 }
 
-// wireReader reads numbers; the first error sticks, and later reads give 0.
-type wireReader struct {
-	b   []byte
-	err error
-}
-
-func (r *wireReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.b = nil
-	}
-}
-
-func (r *wireReader) uint(what string, most uint64) uint64 {
-	if r.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(r.b)
-	switch {
-	case n <= 0:
-		r.fail("the bytes end within: %s", what)
-		return 0
-	case n != max(1, (bits.Len64(v)+6)/7):
-		r.fail("%s is not encoded in the least number of bytes", what)
-		return 0
-	case v > most:
-		r.fail("%s is %d, at most %d is allowed", what, v, most)
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count reads a number of things of at least size bytes each.
-func (r *wireReader) count(what string, most, size int) int {
-	n := r.uint("number of "+what, uint64(most))
-	if int(n) > len(r.b)/size {
-		r.fail("%d %s do not fit in the %d bytes that are left", n, what, len(r.b))
-		return 0
-	}
-	return int(n)
-}
+// wireReader reads the parts of a kernel.
+type wireReader struct{ wire.Reader }
 
 func (r *wireReader) dtype() ir.DType {
-	d := ir.DType(r.uint("dtype", 255))
-	if r.err == nil && !d.Valid() {
-		r.fail("dtype %d is unknown", uint8(d))
+	d := ir.DType(r.Uint("dtype", 255))
+	if r.Err == nil && !d.Valid() {
+		r.Fail("dtype %d is unknown", uint8(d))
 	}
 	return d
 }
 
-func (r *wireReader) ref() Ref { return Ref(r.uint("operand", maxWireBody)) - 1 }
+func (r *wireReader) ref() Ref { return Ref(r.Uint("operand", maxWireBody)) - 1 }
 
 var errTree = errors.New("a summation tree of another form")
 
 func (r *wireReader) reduction() Reduction {
-	out := Reduction{Kind: ReduceKind(r.uint("kind of reduction", uint64(M2)))}
+	out := Reduction{Kind: ReduceKind(r.Uint("kind of reduction", uint64(M2)))}
 	t := &out.Tree
-	t.Kind = TreeKind(r.uint("kind of tree", uint64(Sequential)))
-	t.Chunk, t.Lanes = int(r.uint("chunk", maxWireTree)), int(r.uint("lanes", maxWireTree))
-	if r.err == nil && *t != (Tree{}) && (t.Chunk < 1 || t.Lanes < 1 || t.Lanes&(t.Lanes-1) != 0 || t.Lanes > t.Chunk) {
-		r.err = errTree
+	t.Kind = TreeKind(r.Uint("kind of tree", uint64(Sequential)))
+	t.Chunk, t.Lanes = int(r.Uint("chunk", maxWireTree)), int(r.Uint("lanes", maxWireTree))
+	if r.Err == nil && *t != (Tree{}) && (t.Chunk < 1 || t.Lanes < 1 || t.Lanes&(t.Lanes-1) != 0 || t.Lanes > t.Chunk) {
+		r.Err = errTree
 	}
 	return out
 }
