@@ -34,7 +34,7 @@ func parse(fusion, capsules string) Switches {
 	s := Switches{Capsules: capsules}
 	pattern, bisect := strings.CutPrefix(fusion, "bisect:")
 	switch {
-	case bisect:
+	case bisect && pattern != "":
 		s.Bisect = pattern
 	case fusion == "" || fusion == "on" || fusion == "1" || fusion == "true" || fusion == "yes":
 	case fusion == "off" || fusion == "0" || fusion == "false" || fusion == "no":

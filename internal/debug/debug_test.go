@@ -5,7 +5,7 @@ import "testing"
 func TestParse(t *testing.T) {
 	for in, want := range map[string]Switches{
 		"": {}, "on": {}, "1": {}, "off": {Off: true}, "0": {Off: true}, "no": {Off: true},
-		"oracle": {Oracle: true}, "bisect:v+01": {Bisect: "v+01"}, "bisect:": {}, "of": {Unknown: "of"}, "Oracle": {Unknown: "Oracle"},
+		"oracle": {Oracle: true}, "bisect:v+01": {Bisect: "v+01"}, "bisect:": {Unknown: "bisect:"}, "of": {Unknown: "of"}, "Oracle": {Unknown: "Oracle"},
 	} {
 		if got := parse(in, ""); got != want {
 			t.Errorf("SINTER_FUSION=%s: %+v, want %+v", in, got, want)
