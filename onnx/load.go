@@ -35,15 +35,6 @@ func Parse(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// ParseTensor reads a TensorProto, as files input_0.pb of test cases hold.
-func ParseTensor(data []byte) (*Tensor, error) {
-	t, err := newReader(len(data)).tensor(data)
-	if err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
-	return t, nil
-}
-
 // setDir tells all tensors where external data lies.
 func (m *Model) setDir(dir string) {
 	m.dir = dir

@@ -88,21 +88,7 @@ var _ = registerMicrosoft(
 		c.Set(0, c.In(0).Inverse())
 		return nil
 	}},
-	opDef{name: "Trilu", in: oneTwo, out: one, attrs: []attrSpec{intAttr("upper", 1)}, run: func(c *Call) error {
-		k := 0
-		if c.Has(1) {
-			var err error
-			if k, err = c.HostInt(1); err != nil {
-				return err
-			}
-		}
-		if c.Bool("upper") {
-			c.Set(0, c.In(0).Triu(k))
-		} else {
-			c.Set(0, c.In(0).Tril(k))
-		}
-		return nil
-	}},
+	opDef{name: "Trilu", in: oneTwo, out: one, attrs: []attrSpec{intAttr("upper", 1)}, run: triluOp},
 	opDef{name: "ExpandDims", in: two, out: one, keeps: true, run: func(c *Call) error {
 		axis, err := c.HostInt(1)
 		if err == nil {

@@ -42,21 +42,7 @@ var _ = register(
 	}},
 	opDef{name: "DepthToSpace", in: one, out: one, keeps: true, attrs: []attrSpec{need("blocksize", AttrInt), strAttr("mode", "DCR")}, run: depthToSpaceOp},
 	opDef{name: "SpaceToDepth", in: one, out: one, keeps: true, attrs: []attrSpec{need("blocksize", AttrInt), strAttr("mode", "DCR")}, run: spaceToDepthOp},
-	opDef{name: "Trilu", since: 14, in: oneTwo, out: one, keeps: true, attrs: []attrSpec{intAttr("upper", 1)}, run: func(c *Call) error {
-		k := 0
-		if c.Has(1) {
-			var err error
-			if k, err = c.HostInt(1); err != nil {
-				return err
-			}
-		}
-		if c.Bool("upper") {
-			c.Set(0, c.In(0).Triu(k))
-		} else {
-			c.Set(0, c.In(0).Tril(k))
-		}
-		return nil
-	}},
+	opDef{name: "Trilu", since: 14, in: oneTwo, out: one, keeps: true, attrs: []attrSpec{intAttr("upper", 1)}, run: triluOp},
 )
 
 func identityOp(c *Call) error {
@@ -311,5 +297,22 @@ func spaceToDepthOp(c *Call) error {
 		x = x.Permute(0, 3, 5, 1, 2, 4)
 	}
 	c.Set(0, x.Reshape(n, ch*b*b, h/b, w/b))
+	return nil
+}
+
+// triluOp keeps a triangle of matrices, from a diagonal on.
+func triluOp(c *Call) error {
+	k := 0
+	if c.Has(1) {
+		var err error
+		if k, err = c.HostInt(1); err != nil {
+			return err
+		}
+	}
+	if c.Bool("upper") {
+		c.Set(0, c.In(0).Triu(k))
+	} else {
+		c.Set(0, c.In(0).Tril(k))
+	}
 	return nil
 }
