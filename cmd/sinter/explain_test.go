@@ -5,6 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/internal/metamorphic"
+	"github.com/sinter-go/sinter/kernel"
 )
 
 const softmaxProgram = `program softmax
@@ -52,4 +58,65 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	invoke(t, "sinter capsule v1 x\ndevice \"c", "replay", "-").want(t, "replay of a broken capsule", exitFailure, "", "capsule")
+}
+
+// wrongDevice is a device whose kernels subtract where they should add.
+type wrongDevice struct{ *cpu.Device }
+
+func (w wrongDevice) As(target any) bool {
+	t, ok := target.(*backend.Compiler)
+	return ok && backend.Pass(t, w.Device, func(c backend.Compiler) backend.Compiler { return wrongCompiler{c} })
+}
+
+type wrongCompiler struct{ backend.Compiler }
+
+func (w wrongCompiler) Compile(k *kernel.Kernel) (backend.Compiled, error) {
+	c := *k
+	c.Body = append([]kernel.Instr(nil), k.Body...)
+	for i := range c.Body {
+		if c.Body[i].Op == kernel.OpAdd {
+			c.Body[i].Op = kernel.OpSub
+		}
+	}
+	return w.Compiler.Compile(&c)
+}
+
+// A program that one way gets wrong is reduced to the operation at fault and what it
+// needs, and the capsule that is written still fails.
+func TestReplayShrink(t *testing.T) {
+	ways := replayWays
+	defer func() { replayWays = ways }()
+	replayWays = func() []metamorphic.Way {
+		return []metamorphic.Way{{Name: "wrong", Open: func() (backend.Backend, error) {
+			d, err := cpu.New(cpu.Options{Generator: cpu.Interpret})
+			if err != nil {
+				return nil, err
+			}
+			return fusion.New(wrongDevice{d}), nil
+		}}}
+	}
+	const program = `sinter capsule v1 here
+device "cpu"
+error ""
+data 0 0000803f00000040
+program p
+  in %1 f32[2]
+  %2 = neg %1
+  %3 = exp %2
+  %4 = add %3 %1
+  %5 = relu %4
+  out %5 %3
+`
+	small := filepath.Join(t.TempDir(), "small.capsule")
+	invoke(t, program, "replay", "-", "--shrink", small).want(t, "replay --shrink", exitFailure, "wrong", "3 of 4 operations are left")
+	b, err := os.ReadFile(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(b); !strings.Contains(text, "= add ") || strings.Contains(text, "relu") || strings.Count(text, " out %4") != 1 || !strings.Contains(text, "data 0 0000803f00000040") {
+		t.Errorf("the small capsule is\n%s", text)
+	}
+	invoke(t, "", "replay", small).want(t, "replay of the small capsule", exitFailure, "wrong", "do not agree")
+	replayWays = ways
+	invoke(t, "", "replay", small).want(t, "replay where nothing is wrong", exitOK, "equal", "")
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,31 +15,9 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
-)
 
-// realModel takes a model from the archive of cases beside the repository.
-func realModel(t *testing.T, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(filepath.Join("..", "..", "..", "shared", "cases", "real_models.zip"))
-	if err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	defer z.Close()
-	f, err := z.Open("real/" + name + "/model.onnx")
-	if err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), name+".onnx")
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"github.com/sinter-go/sinter/internal/cases"
+)
 
 // write draws a line of text, enlarged, and returns the box that it fills.
 func write(to draw.Image, text string, at image.Point, scale int) image.Rectangle {
@@ -55,7 +31,7 @@ func write(to draw.Image, text string, at image.Point, scale int) image.Rectangl
 }
 
 func TestDetect(t *testing.T) {
-	model := realModel(t, "ch_PP-OCRv4_det_infer")
+	model := cases.RealModel(t, 2, "ch_PP-OCRv4_det_infer")
 	img := image.NewRGBA(image.Rect(0, 0, 480, 320))
 	draw.Draw(img, img.Bounds(), image.NewUniform(color.RGBA{245, 244, 240, 255}), image.Point{}, draw.Src)
 	boxes := []image.Rectangle{

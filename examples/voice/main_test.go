@@ -1,42 +1,16 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/sinter-go/sinter/data/wav"
+	"github.com/sinter-go/sinter/internal/cases"
 )
-
-// realModel takes a model from the archive of cases beside the repository.
-func realModel(t *testing.T, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(filepath.Join("..", "..", "..", "shared", "cases", "real_models.zip"))
-	if err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	defer z.Close()
-	f, err := z.Open("real/" + name + "/model.onnx")
-	if err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), name+".onnx")
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // vowels is a buzz of 120 Hz through the resonances of an open vowel, four
 // syllables a second: enough of a voice for the detector.
@@ -66,7 +40,7 @@ func vowels(out []float32, rate int) {
 }
 
 func TestVoice(t *testing.T) {
-	model := realModel(t, "silero_vad_v5")
+	model := cases.RealModel(t, 2, "silero_vad_v5")
 	for _, rate := range []int{16000, 8000} {
 		noise := rand.New(rand.NewPCG(1, 2))
 		samples := make([]float32, 4*rate)
@@ -99,7 +73,7 @@ func TestVoice(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	model := realModel(t, "silero_vad_v5")
+	model := cases.RealModel(t, 2, "silero_vad_v5")
 	file := filepath.Join(t.TempDir(), "sound.wav")
 	if err := wav.WriteFile(file, wav.Sound{Rate: 16000, Channels: 1, Samples: make([]float32, 16000)}); err != nil {
 		t.Fatal(err)
