@@ -16,11 +16,10 @@ import (
 // (golang.org/x/tools/cmd/bisect). Each fusion, a kernel of several operations,
 // has a hash of its operations and the user's lines, the same in every run.
 type Bisect struct {
-	verbose bool // report what is done, not only ask
-	quiet   bool
-	invert  bool
-	rules   []bisectRule
-	out     io.Writer
+	quiet  bool
+	invert bool
+	rules  []bisectRule
+	out    io.Writer
 }
 
 // bisectRule sets the decision of all hashes that end in some bits.
@@ -29,8 +28,8 @@ type bisectRule struct {
 	mask, bits uint64
 }
 
-// ParseBisect reads a pattern of the bisect command: optional letters v (report
-// each decision) or q (report none), then "y", "n", or "!" and a list of hash
+// ParseBisect reads a pattern of the bisect command: optional letters v (describe
+// what is reported, which is always done) or q (report nothing), then "y", "n", or "!" and a list of hash
 // suffixes in binary, or hexadecimal after an x, each preceded by + (done) or -
 // (not done); of several that match, the last decides. Reports go to out, nil for
 // standard error.
@@ -44,7 +43,7 @@ func ParseBisect(pattern string, out io.Writer) (*Bisect, error) {
 	b := &Bisect{out: out}
 	p := pattern
 	for p != "" && (p[0] == 'v' || p[0] == 'q') {
-		b.verbose, b.quiet = b.verbose || p[0] == 'v', b.quiet || p[0] == 'q'
+		b.quiet = b.quiet || p[0] == 'q'
 		p = p[1:]
 	}
 	if strings.HasPrefix(p, "!") {
@@ -150,12 +149,8 @@ func (b *Bisect) plan(p *Planner, s *Segment) (*Plan, error) {
 			if len(block.Nodes) < 2 {
 				continue
 			}
-			hash, what := fusionHash(s, block)
-			if b.decide(hash) {
+			if hash, _ := fusionHash(s, block); b.decide(hash) {
 				continue
-			}
-			if b.verbose {
-				b.report(hash, "not "+what)
 			}
 			for _, n := range block.Nodes {
 				forbidden = forbidden || !alone[n]
