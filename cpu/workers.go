@@ -33,6 +33,7 @@ type share struct {
 
 type job struct {
 	shares []share
+	do     func(claim int64) // in place of shares
 	claims int64
 	next   atomic.Int64
 	done   sync.WaitGroup
@@ -75,6 +76,10 @@ func (j *job) claim() {
 		if n >= j.claims {
 			return
 		}
+		if j.do != nil {
+			j.do(n)
+			continue
+		}
 		for at+1 < len(j.shares) && n >= j.shares[at+1].first {
 			at++
 		}
@@ -98,6 +103,10 @@ func runAll(parts []part) {
 // run executes parts that do not depend on each other: what is long enough in
 // slices, small neighbours together.
 func (w *workers) run(parts []part) {
+	parts = w.runDivided(parts)
+	if len(parts) == 0 {
+		return
+	}
 	if len(parts) == 1 {
 		if axis, work := splitAxis(parts[0].l, parts[0].k); axis < 0 || work < serialWork {
 			runAll(parts)
@@ -109,6 +118,46 @@ func (w *workers) run(parts []part) {
 		runAll(parts)
 		return
 	}
+	w.share(j)
+}
+
+// runDivided runs the parts that divide their own work, one after the other, and
+// returns the rest.
+func (w *workers) runDivided(parts []part) (rest []part) {
+	for i := range parts {
+		d, ok := parts[i].exe.(kernel.Divided)
+		var work *kernel.Work
+		if ok {
+			work = d.Divide(parts[i].l, w.n+1)
+		}
+		if work != nil {
+			w.runWork(work)
+		} else if rest = append(rest, parts[i]); len(parts) == 1 {
+			return parts
+		}
+	}
+	return rest
+}
+
+// runWork runs the phases of a work.
+func (w *workers) runWork(work *kernel.Work) {
+	if work.Release != nil {
+		defer work.Release()
+	}
+	for i := range work.Phases {
+		p := &work.Phases[i]
+		if w.n == 0 || p.Tasks == 1 || p.Cost < serialWork {
+			for n := range p.Tasks {
+				p.Do(n)
+			}
+			continue
+		}
+		w.share(&job{do: p.Do, claims: p.Tasks})
+	}
+}
+
+// share runs a job on the caller and on the helpers that are free.
+func (w *workers) share(j *job) {
 	for i := 0; i < w.n && int64(i) < j.claims-1; i++ {
 		j.done.Add(1)
 		select {
