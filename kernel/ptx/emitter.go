@@ -20,6 +20,8 @@ type emitter struct {
 	axisAt func(axis int) reg // i64 logical index of an axis at outer depth
 	ptr    []reg              // per argument: address at outer depth
 	word   int                // bytes of one register of a reduction's state in memory
+	// scan returns a scan up to the element whose value is given.
+	scan func(in *kernel.Instr, r kernel.Ref, v, guard reg) reg
 	// The reduced axes are [fromAxis,toAxis).
 	fromAxis, toAxis int
 }
@@ -119,6 +121,8 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 			}
 			base, off := t.address(int(in.Imm))
 			e.storeVector(in.Type, vals, base, off, t.guard)
+		case kernel.OpScan:
+			t.vals[r] = []reg{e.scan(in, r, e.value(in.A, t, 0), t.guard)}
 		default:
 			vals := make([]reg, t.n)
 			for l := range vals {

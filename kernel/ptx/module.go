@@ -32,6 +32,7 @@ const (
 	elementwise shape = iota
 	rows
 	columns
+	sequential
 )
 
 // Entry is one entry point.
@@ -65,6 +66,8 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: soloRows, width: 1, resident: true, solo: true, limit: 1})
 	case columns:
 		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1})
+	case sequential:
+		_, err = m.sequentialEntry()
 	}
 	if err != nil {
 		return nil, err
@@ -92,6 +95,11 @@ func (m *Module) classify() error {
 		return m.refuse("%v", err)
 	}
 	m.record = record
+	if chunk, err := e.sequentialChunk(); err != nil {
+		return m.refuse("%v", err)
+	} else if chunk > 0 {
+		return m.classifySequential(reds, chunk)
+	}
 	found := false
 	for _, r := range reds {
 		if r.associative() {
@@ -126,6 +134,22 @@ func (m *Module) classify() error {
 		}
 	}
 	return nil
+}
+
+// classifySequential takes kernels all of whose folds are ordered, or take any
+// order.
+func (m *Module) classifySequential(reds []*reduction, chunk int) error {
+	for _, r := range reds {
+		if t := m.k.Reductions[m.k.Body[r.ref].Imm].Tree; !r.associative() && (t.Kind != kernel.Sequential || r.kind == kernel.M2) {
+			return m.refuse("reductions along different trees, %s and sequential(%d)", t, chunk)
+		}
+	}
+	m.shape, m.tree = sequential, kernel.Tree{Kind: kernel.Sequential, Chunk: chunk, Lanes: 1}
+	return nil
+}
+
+func (m *Module) sequentialEntry() (*Entry, error) {
+	return m.entry("seq", sequentialThreads, func() (*emitter, error) { return emitSequential(m.k) })
 }
 
 func (m *Module) elementwiseEntry(width int) (*Entry, error) {

@@ -67,6 +67,8 @@ func (m *Module) Plan(l *kernel.Launch, base []uint64) (*Plan, error) {
 		err = m.planElementwise(p, l, base)
 	case rows:
 		err = m.planRows(p, l, base)
+	case sequential:
+		err = m.planSequential(p, l, base)
 	default:
 		err = m.planColumns(p, l, base)
 	}

@@ -155,6 +155,22 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 	return nil
 }
 
+func (m *Module) planSequential(p *Plan, l *kernel.Launch, base []uint64) error {
+	z := m.reduceSizes(l)
+	if from, to := m.k.ReducedAxes(); to-from > 1 && z.group > math.MaxUint32 {
+		return m.refuse("a reduced group of %d elements", z.group)
+	}
+	if z.items > math.MaxUint32 {
+		return m.halve(p, l, base, m.planSequential)
+	}
+	e, err := m.sequentialEntry()
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, (z.items+sequentialThreads-1)/sequentialThreads, 1)
+	return nil
+}
+
 // shortRow is the size of the tiles for a row of n elements: a power of two or
 // three quarters of one, so that few variants serve all lengths; 0 for a chunk.
 func shortRow(n int64, unit, chunk int) int {

@@ -45,6 +45,13 @@ func specs() []ptxtest.Spec {
 	}
 	out = append(out, ptxtest.FirstAxis(12000, 17, kernel.Tree{Kind: kernel.Columns, Chunk: 32, Lanes: 1})...)
 	out = append(out, ptxtest.FirstAxisTypes(200, 40, kernel.ColumnsTree)...)
+	for _, k := range []int64{1, 3, 8, 70, 1024, 1025, 2300} {
+		out = append(out, ptxtest.Products(5, k, 7)...)
+	}
+	out = append(out, ptxtest.Products(1, 9, 40)...)
+	for _, n := range []int64{1, 9, 1024, 1025, 2500} {
+		out = append(out, ptxtest.Scans(3, n)...)
+	}
 	return out
 }
 
@@ -169,16 +176,17 @@ func usage(s string) string {
 }
 
 func TestRefusals(t *testing.T) {
-	b := kernel.NewBuilder("scan", []kernel.AxisKind{kernel.Reduced})
+	b := kernel.NewBuilder("mixed", []kernel.AxisKind{kernel.Reduced})
 	b.AddArg(kernel.Arg{Type: 12, Access: []kernel.Access{kernel.Unit}})
 	b.AddArg(kernel.Arg{Type: 12, Dir: kernel.Out, Access: []kernel.Access{kernel.Unit}})
-	b.Store(1, b.Scan(kernel.Sum, kernel.ScanTree, b.Load(0)))
+	x := b.Scan(kernel.Sum, kernel.ScanTree, b.Load(0))
+	b.Store(1, b.Op(kernel.OpAdd, b.Type(x), x, b.Reduce(kernel.Sum, kernel.StripedTree, b.Load(0))))
 	_, err := Generate(b.K, Target{Major: 9})
 	var u *Unsupported
 	if !errors.As(err, &u) {
 		t.Fatalf("want Unsupported, have %v", err)
 	}
-	if want := "ptx: kernel scan is not supported: scans"; err.Error() != want {
+	if want := "ptx: kernel mixed is not supported: reductions along different trees, striped(1024,128) and sequential(1024)"; err.Error() != want {
 		t.Fatalf("have %q, want %q", err, want)
 	}
 }

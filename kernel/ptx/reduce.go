@@ -13,7 +13,7 @@ import (
 // kinds, count, mean and squares for M2.
 type reduction struct {
 	ref   kernel.Ref
-	a     kernel.Ref
+	a, b  kernel.Ref // b of Dot only
 	kind  kernel.ReduceKind
 	t     ir.DType // of the values folded
 	state []class
@@ -27,13 +27,10 @@ func (e *emitter) reductions() ([]*reduction, int, error) {
 	var out []*reduction
 	for i := range e.k.Body {
 		in := &e.k.Body[i]
-		if in.Op == kernel.OpScan {
-			return nil, 0, fmt.Errorf("scans")
-		}
 		if in.Op != kernel.OpReduce {
 			continue
 		}
-		r := &reduction{ref: kernel.Ref(i), a: in.A, kind: e.k.Reductions[in.Imm].Kind, t: e.k.Body[in.A].Type}
+		r := &reduction{ref: kernel.Ref(i), a: in.A, b: in.B, kind: e.k.Reductions[in.Imm].Kind, t: e.k.Body[in.A].Type}
 		if r.t != ir.Bool && r.t.Compute() != r.t {
 			return nil, 0, fmt.Errorf("reduction of %s values", r.t)
 		}
@@ -42,7 +39,7 @@ func (e *emitter) reductions() ([]*reduction, int, error) {
 			c = b32
 		}
 		switch r.kind {
-		case kernel.Sum, kernel.Prod:
+		case kernel.Sum, kernel.Prod, kernel.Dot:
 			if r.t == ir.Bool {
 				return nil, 0, fmt.Errorf("%s of bool values", r.kind)
 			}
@@ -91,7 +88,7 @@ func (r *reduction) plain() bool { return r.kind <= kernel.Min }
 func (r *reduction) identityBits() uint64 {
 	greatest := r.kind == kernel.Max || r.kind == kernel.ArgMax
 	switch r.kind {
-	case kernel.Sum, kernel.M2:
+	case kernel.Sum, kernel.M2, kernel.Dot:
 		return 0
 	case kernel.Prod:
 		switch r.t {
@@ -194,7 +191,7 @@ func (e *emitter) combine(r *reduction, x, y []reg) []reg {
 		t = ir.U32
 	}
 	switch r.kind {
-	case kernel.Sum:
+	case kernel.Sum, kernel.Dot:
 		v, _ := e.arith(kernel.OpAdd, t, x[0], y[0])
 		return []reg{v}
 	case kernel.Prod:

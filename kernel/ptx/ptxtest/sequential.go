@@ -1,0 +1,62 @@
+package ptxtest
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Products lists products of m×k by k×n: layouts, types, prologues and epilogues.
+func Products(m, k, n int64) []Spec {
+	var out []Spec
+	add := func(what string, t ir.DType, x, z string, order []int, text string, more []Arg, outs ...Arg) {
+		in := []Arg{{Name: "x", Type: t, Axes: x, Fill: Normal}, {Name: "z", Type: t, Axes: z, Order: order, Fill: Normal}}
+		if outs == nil {
+			outs = []Arg{{Name: "y", Type: t.Compute(), Axes: "sbu"}}
+		}
+		out = append(out, Spec{
+			Name: fmt.Sprintf("product %s %s %dx%dx%d", what, t, m, k, n), Kernel: fmt.Sprintf("product %s %s", what, t), Class: "product",
+			Axes: "prp", Extents: []int64{m, k, n}, Compute: t.Compute(), In: append(in, more...), Out: outs, Text: text,
+		})
+	}
+	plain := "y = reduce_dot(x, z)"
+	for _, t := range []ir.DType{ir.F32, ir.F64, ir.I32, ir.F16} {
+		add("plain", t, "sub", "bsu", nil, plain, nil)
+	}
+	add("transposed", ir.F32, "sub", "bus", []int{0, 2, 1}, plain, nil)
+	add("backwards", ir.F32, "srb", "bsu", nil, plain, nil)
+	add("of one row repeated", ir.F32, "bub", "bsu", nil, plain, nil)
+	add("with bias and relu", ir.F32, "sub", "bsu", nil, "y = max(reduce_dot(x, z) + b, 0)", []Arg{{Name: "b", Type: ir.F32, Axes: "bbu", Fill: Normal}})
+	add("of maps", ir.F32, "sub", "bsu", nil, "y = reduce_dot(x * 2 + 1, z * s) * 0.5", []Arg{{Name: "s", Type: ir.F32, Axes: "bsb", Fill: Normal}})
+	add("with two results", ir.F32, "sub", "bsu", nil, "y = reduce_dot(x, z)\nw = y * y", nil,
+		Arg{Name: "y", Type: ir.F32, Axes: "sbu"}, Arg{Name: "w", Type: ir.F16, Axes: "sbu"})
+	return out
+}
+
+// Scans lists scans along the last axis and the first.
+func Scans(rows, n int64) []Spec {
+	var out []Spec
+	add := func(what string, t ir.DType, f Fill, text string) {
+		for _, first := range []bool{false, true} {
+			s := Spec{
+				Name: fmt.Sprintf("scan %s %s %dx%d", what, t, rows, n), Kernel: fmt.Sprintf("scan %s %s", what, t), Class: "scan",
+				Axes: "pr", Extents: []int64{rows, n}, Compute: t.Compute(), Text: text,
+				In: []Arg{{Name: "x", Type: t, Axes: "su", Fill: f}}, Out: []Arg{{Name: "y", Type: t.Compute(), Axes: "su"}},
+			}
+			if first {
+				s.Name, s.Kernel, s.Axes, s.Extents = "first axis: "+s.Name, "first axis "+s.Kernel, "rp", []int64{n, rows}
+			}
+			out = append(out, s)
+		}
+	}
+	for _, t := range []ir.DType{ir.F32, ir.F64, ir.I32, ir.I64, ir.F16} {
+		add("sum", t, Normal, "y = scan_sum(x)")
+	}
+	add("sum of specials", ir.F32, Patterns, "y = scan_sum(x)")
+	add("product", ir.F32, Normal, "y = scan_prod(x)")
+	add("max", ir.F32, Patterns, "y = scan_max(x)")
+	add("min", ir.I32, Patterns, "y = scan_min(x)")
+	add("of a scan", ir.F32, Normal, "a = scan_sum(x * 0.5)\ny = scan_max(a * x) + a")
+	add("beside a maximum", ir.F32, Normal, "y = scan_sum(x - reduce_max(x))")
+	return out
+}
