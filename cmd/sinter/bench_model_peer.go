@@ -55,11 +55,11 @@ func startPeer(ctx context.Context, model string, threads int) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{dir: dir}
-	script := filepath.Join(dir, "ort.mjs")
-	if err := os.WriteFile(script, peers.ORT, 0o600); err != nil {
+	if err := peers.Extract(dir); err != nil {
 		p.close()
 		return nil, err
 	}
+	script := filepath.Join(dir, "ort", "model.mjs")
 	if model, err = filepath.Abs(model); err != nil {
 		p.close()
 		return nil, err

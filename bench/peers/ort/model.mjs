@@ -1,29 +1,11 @@
-// Measures a model with ONNX Runtime: node ort.mjs MODEL THREADS
+// Measures a model with ONNX Runtime: node model.mjs MODEL THREADS
 // Requests and answers are lines of JSON. {"inputs": [...]} loads inputs from raw
 // files and runs once; {"runs": n, "concurrency": c, "warmup": w} measures.
-import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { join } from 'node:path'
+import { arrays, find } from './find.mjs'
 
 const say = (v) => process.stdout.write(JSON.stringify(v) + '\n')
-
-const find = () => {
-  const places = [process.cwd(), ...(process.env.NODE_PATH ?? '').split(':').filter(Boolean).map((p) => join(p, '..'))]
-  for (const place of places) {
-    try {
-      const require = createRequire(join(place, 'x.js'))
-      const version = JSON.parse(readFileSync(join(require.resolve('onnxruntime-node'), '..', '..', 'package.json'))).version
-      return [require('onnxruntime-node'), version]
-    } catch { /* not here */ }
-  }
-  return []
-}
-
-const arrays = {
-  float32: Float32Array, float64: Float64Array, int8: Int8Array, uint8: Uint8Array, int16: Int16Array, uint16: Uint16Array,
-  int32: Int32Array, uint32: Uint32Array, int64: BigInt64Array, uint64: BigUint64Array, bool: Uint8Array, float16: Uint16Array,
-}
 
 const [ort, version] = find()
 if (!ort) {

@@ -1,0 +1,119 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options say where peers are looked for. The zero value is ready to use.
+type Options struct {
+	Python   string // the interpreter; by default "python3", else "/usr/bin/python3"
+	Compiler string // of C; "gcc" by default
+	NodePath string // folder of node packages; by default what NODE_PATH says
+}
+
+// kinds has the peers by name, in the order of tables.
+var kinds = []struct {
+	name  string
+	start func(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error)
+}{
+	{"c", startC("loops.c")},
+	{"openblas", startC("openblas.c", "-lopenblas")},
+	{"onednn", startC("onednn.c", "-ldnnl")},
+	{"numpy", startPython},
+	{"torch", startPython},
+	{"onnxruntime", startORT},
+}
+
+// Names returns the names of the peers.
+func Names() []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.name)
+	}
+	return out
+}
+
+// Start starts a peer that uses so many threads. The error is a [*Skipped] if it is
+// not installed. dir is a folder with the programs, see [Extract].
+func Start(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+	for _, k := range kinds {
+		if k.name == name {
+			return k.start(ctx, o, dir, name, threads)
+		}
+	}
+	return nil, fmt.Errorf("peer %q, expected one of %s", name, strings.Join(Names(), ", "))
+}
+
+// startC compiles a program, unless the folder has it compiled, and starts it.
+func startC(file string, libraries ...string) func(context.Context, Options, string, string, int) (*Peer, error) {
+	return func(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+		compiler := o.Compiler
+		if compiler == "" {
+			compiler = "gcc"
+		}
+		path, err := exec.LookPath(compiler)
+		if err != nil {
+			return nil, &Skipped{name, "there is no " + compiler}
+		}
+		program := filepath.Join(dir, name+".bin")
+		args := slices.Concat([]string{"-O3", "-march=native", "-ffast-math", "-fopenmp", "-o", program, filepath.Join(dir, "c", file)}, libraries, []string{"-lm"})
+		if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
+			if out, err := exec.CommandContext(ctx, path, args...).CombinedOutput(); err != nil {
+				return nil, &Skipped{name, fmt.Sprintf("%s %s: %s", compiler, file, lastLine(out, err))}
+			}
+		}
+		return start(ctx, name, threads, program)
+	}
+}
+
+// startPython starts the program of a framework with the first interpreter that
+// has it.
+func startPython(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+	try := []string{"python3", "/usr/bin/python3", "python"}
+	if o.Python != "" {
+		try = []string{o.Python}
+	}
+	var why error
+	for _, python := range try {
+		path, err := exec.LookPath(python)
+		if err == nil {
+			var out []byte
+			if out, err = exec.CommandContext(ctx, path, "-c", "import "+name).CombinedOutput(); err == nil {
+				return start(ctx, name, threads, path, "-B", filepath.Join(dir, "python", name+"_peer.py"))
+			}
+			err = fmt.Errorf("%s: %s", path, lastLine(out, err))
+		}
+		if why == nil {
+			why = err
+		}
+	}
+	return nil, &Skipped{name, why.Error()}
+}
+
+func startORT(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, &Skipped{name, "there is no node"}
+	}
+	args := []string{filepath.Join(dir, "ort", "workload.mjs")}
+	if o.NodePath != "" {
+		args = append(args, o.NodePath)
+	}
+	return start(ctx, name, threads, node, args...)
+}
+
+// lastLine is the end of what a program said, or how it ended.
+func lastLine(out []byte, err error) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return err.Error()
+}

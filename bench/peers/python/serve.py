@@ -1,0 +1,61 @@
+"""The frame of a peer in Python: it reads requests and times what a framework's
+file offers. See bench/README.md for the protocol.
+
+A framework's file calls serve(name, version, workloads, set_threads), where
+workloads maps the name of a workload to a function of (sizes, dtype) that makes
+its memory and returns a function of no arguments: one call. It raises Skip to say
+why there is none.
+"""
+import gc
+import json
+import sys
+from time import perf_counter
+
+
+class Skip(Exception):
+    """Why a workload is not measured."""
+
+
+def _say(answer):
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _measure(run, ms):
+    start = perf_counter()
+    n, batch = 0, 1
+    while True:  # batches grow, so that the clock weighs little
+        for _ in range(batch):
+            run()
+        n += batch
+        took = perf_counter() - start
+        if took * 1e3 >= ms:
+            return took * 1e9 / n
+        if took * 1e3 < ms / 8:
+            batch *= 2
+
+
+def serve(name, version, workloads, set_threads):
+    _say({"peer": name, "version": version})
+    prepared, run = None, None
+    for line in sys.stdin:
+        ask = json.loads(line)
+        key = (ask["workload"], tuple(ask["sizes"]), ask["dtype"], ask["threads"])
+        try:
+            if key != prepared:
+                prepared = run = None  # frees the memory of the last one
+                make = workloads.get(ask["workload"])
+                if make is None:
+                    raise Skip(f"{name} has no {ask['workload']} here")
+                set_threads(ask["threads"])
+                run, prepared = make(ask["sizes"], ask["dtype"]), key
+            for _ in range(ask.get("warmup", 1)):
+                run()
+            gc.collect()
+            gc.disable()
+            _say({"ns": [_measure(run, ask.get("ms", 2)) for _ in range(ask.get("rounds", 1))]})
+        except Exception as e:  # of whatever kind: the next request is another one
+            prepared = None
+            _say({"skip": f"{e}" if isinstance(e, Skip) else f"{type(e).__name__}: {e}"})
+        finally:
+            gc.enable()

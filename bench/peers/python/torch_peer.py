@@ -1,0 +1,219 @@
+"""PyTorch, eager, as a peer."""
+import torch
+import torch.nn.functional as F
+
+from serve import Skip, serve
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "i8": torch.int8, "i32": torch.int32, "i64": torch.int64}
+
+
+def values(dtype, *shape):
+    if dtype not in DTYPES:
+        raise Skip(f"torch has no {dtype}")
+    if dtype[0] == "i":
+        return torch.randint(-100, 100, shape).to(DTYPES[dtype])
+    return (2 * torch.rand(*shape) - 1).to(DTYPES[dtype])
+
+
+def inference(make):
+    def wrapped(sizes, dtype):
+        run = make(sizes, dtype)
+
+        def call():
+            with torch.inference_mode():
+                return run()
+        return call
+    wrapped.__name__ = make.__name__
+    return wrapped
+
+
+@inference
+def relu_mul_add(sizes, dtype):
+    x, w, b = (values(dtype, *sizes) for _ in range(3))
+    return lambda: torch.addcmul(b, x, w).relu_()
+
+
+@inference
+def gelu_erf_mul(sizes, dtype):
+    x, w, b = (values(dtype, *sizes) for _ in range(3))
+    return lambda: F.gelu(torch.addcmul(b, x, w)).mul_(x)
+
+
+@inference
+def gelu_tanh_mul(sizes, dtype):
+    x, w, b = (values(dtype, *sizes) for _ in range(3))
+    return lambda: F.gelu(torch.addcmul(b, x, w), approximate="tanh").mul_(x)
+
+
+@inference
+def sigmoid(sizes, dtype):
+    x = values(dtype, *sizes)
+    y = torch.empty_like(x)
+    return lambda: torch.sigmoid(x, out=y)
+
+
+def adam(sizes, dtype):
+    p = torch.nn.Parameter(values(dtype, *sizes))
+    p.grad = values(dtype, *sizes)
+    return torch.optim.Adam([p], lr=1e-4).step
+
+
+@inference
+def softmax(sizes, dtype):
+    x = values(dtype, *sizes[:2])
+    return lambda: torch.softmax(x, sizes[2])
+
+
+@inference
+def log_softmax(sizes, dtype):
+    x = values(dtype, *sizes[:2])
+    return lambda: torch.log_softmax(x, sizes[2])
+
+
+@inference
+def layer_norm(sizes, dtype):
+    rows, cols, axis = sizes
+    x = values(dtype, rows, cols)
+    if axis != 1:
+        raise Skip("layer_norm normalizes the last axis")
+    g, b = values(dtype, cols), values(dtype, cols)
+    return lambda: F.layer_norm(x, (cols,), g, b, 1e-5)
+
+
+@inference
+def rms_norm(sizes, dtype):
+    rows, cols, axis = sizes
+    x, g = values(dtype, rows, cols), values(dtype, sizes[axis])
+    if axis == 0:
+        g = g.unsqueeze(1)
+    return lambda: x * torch.rsqrt(x.square().mean(axis, keepdim=True) + 1e-5) * g
+
+
+@inference
+def cross_entropy(sizes, dtype):
+    rows, cols = sizes
+    x, labels = values(dtype, rows, cols), torch.randint(0, cols, (rows,))
+    return lambda: F.cross_entropy(x, labels)
+
+
+def reduction(f):
+    def make(sizes, dtype):  # one size: the whole of it; three: rows, columns, axis
+        x = values(dtype, *sizes[:2])
+        return (lambda: f(x)) if len(sizes) == 1 else (lambda: f(x, sizes[2]))
+    return inference(make)
+
+
+@inference
+def sort(sizes, dtype):
+    x = values(dtype, *sizes)
+    return lambda: torch.sort(x)
+
+
+@inference
+def argsort(sizes, dtype):
+    x = values(dtype, *sizes)
+    return lambda: torch.argsort(x)
+
+
+@inference
+def topk(sizes, dtype):
+    x = values(dtype, sizes[0])
+    return lambda: torch.topk(x, sizes[1])
+
+
+@inference
+def cumsum(sizes, dtype):
+    x = values(dtype, *sizes)
+    return lambda: torch.cumsum(x, 0)
+
+
+@inference
+def gather(sizes, dtype):
+    n, table = sizes
+    x, i = values(dtype, table), torch.randint(0, table, (n,))
+    return lambda: torch.take(x, i)
+
+
+@inference
+def scatter_add(sizes, dtype):
+    n, table = sizes
+    x, i, src = values(dtype, table), torch.randint(0, table, (n,)), values(dtype, n)
+    return lambda: torch.scatter_add(x, 0, i, src)
+
+
+@inference
+def matmul(sizes, dtype):
+    m, n, k = sizes
+    if dtype[0] == "i":
+        raise Skip("torch multiplies integers without a library")
+    a, b, c = values(dtype, m, k), values(dtype, k, n), values(dtype, m, n)
+    return lambda: torch.mm(a, b, out=c)
+
+
+@inference
+def matmul_t(sizes, dtype):
+    m, n, k = sizes
+    a, b, c = values(dtype, m, k), values(dtype, n, k), values(dtype, m, n)
+    return lambda: torch.mm(a, b.t(), out=c)
+
+
+@inference
+def conv2d(sizes, dtype):
+    batch, cin, h, w, cout, kh, kw, stride, pad, groups = sizes
+    x, k = values(dtype, batch, cin, h, w), values(dtype, cout, cin // groups, kh, kw)
+    return lambda: F.conv2d(x, k, stride=stride, padding=pad, groups=groups)
+
+
+@inference
+def attention(sizes, dtype):
+    batch, heads, length, head, causal = sizes
+    q, k, v = (values(dtype, batch, heads, length, head) for _ in range(3))
+    scale = head ** -0.5
+    fused = getattr(F, "scaled_dot_product_attention", None)
+    if fused:
+        return lambda: fused(q, k, v, is_causal=bool(causal))
+    mask = torch.full((length, length), float("-inf")).triu(1) if causal else None
+
+    def run():
+        s = torch.matmul(q, k.transpose(-1, -2)).mul_(scale)
+        if mask is not None:
+            s += mask
+        return torch.matmul(torch.softmax(s, -1), v)
+    return run
+
+
+def train_mlp(sizes, dtype):
+    batch, width, hidden, classes = sizes
+    net = torch.nn.Sequential(torch.nn.Linear(width, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, classes)).to(DTYPES[dtype])
+    x, labels = values(dtype, batch, width), torch.randint(0, classes, (batch,))
+    return training(net, lambda: F.cross_entropy(net(x), labels))
+
+
+def train_transformer(sizes, dtype):
+    batch, length, width, heads, layers = sizes
+    layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0, activation="gelu", batch_first=True, norm_first=True)
+    net = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).to(DTYPES[dtype])
+    x, target = values(dtype, batch, length, width), values(dtype, batch, length, width)
+    mask = torch.full((length, length), float("-inf")).triu(1)
+    return training(net, lambda: (net(x, mask) - target).square().mean())
+
+
+def training(net, loss_of):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+    def run():
+        optimizer.zero_grad(set_to_none=True)
+        loss_of().backward()
+        optimizer.step()
+    return run
+
+
+WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, adam, softmax, log_softmax, layer_norm, rms_norm,
+                                     cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, matmul, matmul_t, conv2d, attention,
+                                     train_mlp, train_transformer)}
+WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
+                  "matmul_packed": matmul})
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    serve("torch", torch.__version__, WORKLOADS, torch.set_num_threads)
