@@ -16,8 +16,13 @@ import (
 // "...", and in alphabetical order the letters that occur once. Spaces do not
 // count. All operands have one dtype, which the result has too.
 //
-// Operands are combined from left to right, each pair by one MatMul, or a Mul
-// where nothing is summed.
+// Operands are combined in pairs, in the order that takes the fewest
+// multiplications (of up to 8 operands the best of all orders, of more the cheapest
+// pair again and again); so for three and more operands it depends on the extents
+// which products are summed first. A pair is one MatMul over views of its operands,
+// or a Mul where nothing is summed, which runs over the summed letters in the order
+// of the earlier operand. What only one operand has and the result lacks is summed
+// before.
 func Einsum(spec string, ts ...*Tensor) *Tensor {
 	for _, t := range ts {
 		if err := t.failure(); err != nil {
@@ -150,15 +155,26 @@ func (e *einsum) run() *Tensor {
 	for i := range e.operands {
 		e.operands[i] = e.prepared(i)
 	}
-	y := e.operands[0]
-	for i := 1; i < len(e.operands); i++ {
-		keep := slices.Clone(e.result)
-		for _, o := range e.operands[i+1:] {
-			keep = append(keep, o.labels...)
-		}
-		y = e.paired(y, e.operands[i], keep)
+	return e.multiplied(e.order(), e.result).ordered(e.result).t
+}
+
+// multiplied multiplies the operands of a tree; needed is what the result and the
+// operands outside of the tree have.
+func (e *einsum) multiplied(c *contraction, needed []label) labelled {
+	if c.left == nil {
+		return e.operands[c.operand]
 	}
-	return y.ordered(e.result).t
+	x := e.multiplied(c.left, e.under(c.right, needed))
+	z := e.multiplied(c.right, e.under(c.left, needed))
+	return e.paired(x, z, needed)
+}
+
+// under adds the labels of the operands of a tree to others.
+func (e *einsum) under(c *contraction, labels []label) []label {
+	if c.left == nil {
+		return slices.Concat(labels, e.operands[c.operand].labels)
+	}
+	return e.under(c.right, e.under(c.left, labels))
 }
 
 // prepared takes the diagonals of an operand, drops axes of extent 1 that
@@ -238,6 +254,8 @@ func (e *einsum) merged(t *Tensor, batch []label, groups ...[]label) *Tensor {
 }
 
 // paired multiplies two operands and sums over what both have and nothing needs.
+// The operand whose own labels come first in keep gives the rows of the product, so
+// that a result in that order is not transposed.
 func (e *einsum) paired(x, z labelled, keep []label) labelled {
 	var batch, onlyX, onlyZ, sum []label
 	for _, l := range x.labels {
@@ -253,6 +271,15 @@ func (e *einsum) paired(x, z labelled, keep []label) labelled {
 	for _, l := range z.labels {
 		if !slices.Contains(x.labels, l) {
 			onlyZ = append(onlyZ, l)
+		}
+	}
+	for _, l := range keep {
+		if slices.Contains(onlyX, l) {
+			break
+		}
+		if slices.Contains(onlyZ, l) {
+			x, z, onlyX, onlyZ = z, x, onlyZ, onlyX
+			break
 		}
 	}
 	labels := slices.Concat(batch, onlyX, onlyZ)

@@ -37,6 +37,15 @@ type Compiled interface {
 	Release()
 }
 
+// Tiler is a compiler that runs products on packed tiles: the operands of a
+// contraction are laid out in panels by what computes them, so that views, casts and
+// scales before a product are evaluated once per panel element instead of once per
+// product, and in any layout; what follows it is evaluated on finished tiles.
+type Tiler interface {
+	// Tiles reports whether the contraction of a kernel runs so. It compiles nothing.
+	Tiles(k *kernel.Kernel) bool
+}
+
 // CodeKeeper is a compiler whose generated code can be kept and loaded by a later
 // process.
 type CodeKeeper interface {

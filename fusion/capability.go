@@ -39,6 +39,8 @@ func (c *Client) As(target any) bool {
 		return backend.Pass(t, b, nil)
 	case *backend.Supporter:
 		return backend.Pass(t, b, nil)
+	case *backend.Tiler:
+		return backend.Pass(t, b, nil)
 	case *backend.HostMemory:
 		return backend.Pass(t, b, func(x backend.HostMemory) backend.HostMemory { return passHost{c, x} })
 	case *backend.Streams:

@@ -48,7 +48,7 @@ func (s *search) cost(gr *group) Cost {
 	if gr.kind == routineGroup && len(gr.units) == 1 && c.Written == 0 {
 		c.Launches = 0 // nothing but empty results
 	}
-	if gr.lowered != nil && gr.lowered.work != nil {
+	if gr.lowered != nil {
 		for i, w := range gr.lowered.work {
 			c.Work += w * float64(instructions(&gr.lowered.block.Nodes[i]))
 		}

@@ -253,8 +253,8 @@ func (g *graph) reuse(i int) float64 {
 	return least
 }
 
-// columns reports whether a node is such a contraction: kernels walk the columns in
-// vectors, so it is left to the device, which packs them first.
+// columns reports whether a node is such a contraction: where kernels walk the columns
+// in vectors, not in packed tiles, it is left to the device, which packs them first.
 func (g *graph) columns(i int) bool {
 	n := &g.Nodes[i]
 	if n.Row.Access != ir.Contraction || len(n.In) < 2 {

@@ -85,3 +85,13 @@ func (t *target) Takes(n *ir.Node) bool {
 	}
 	return true
 }
+
+// Tiles reports whether the device runs the product of a piece on packed tiles.
+func (t *target) Tiles(p *lower.Piece) bool {
+	tiler, ok := backend.As[backend.Tiler](t.inner)
+	if !ok {
+		return false
+	}
+	k, _, err := p.Build()
+	return err == nil && tiler.Tiles(k)
+}

@@ -13,8 +13,9 @@ type lowered struct {
 	block   *lower.Block
 	nodes   []int     // positions in the segment of the nodes given to lower
 	stored  []ir.ID   // which the block writes
-	work    []float64 // evaluations of each node; nil if lower does not say
+	work    []float64 // evaluations of each node
 	kernels []*Kernel // of the pieces, once compiled
+	tiled   bool      // it has a product, which the device runs on packed tiles
 }
 
 // lower lays out a kernel group, once. The refusal is that of package lower.
@@ -47,10 +48,21 @@ func (s *search) layOut(gr *group) (*lowered, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w, ok := any(l.block).(interface{ Work() []float64 }); ok {
-		l.work = w.Work()
+	for _, p := range l.block.Pieces {
+		if p.Product() {
+			if l.tiled = s.p.Target.Tiles(p); !l.tiled {
+				break
+			}
+		}
 	}
+	l.work = l.block.Work(l.tiled)
 	return l, nil
+}
+
+// tiled reports whether a group has a product that the device runs on packed tiles:
+// then views, casts and scales before it cost once per panel, in any layout.
+func (s *search) tiled(gr *group) bool {
+	return gr.kind == kernelGroup && s.lower(gr) == nil && gr.lowered.tiled
 }
 
 // layouts gives what a block reads its place in its base, and what it stores one

@@ -20,6 +20,8 @@ type paperTarget struct{}
 
 func (paperTarget) Takes(*ir.Node) bool { return true }
 
+func (paperTarget) Tiles(*lower.Piece) bool { return false }
+
 func (paperTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {
 	k, params, err := p.Build()
 	if err != nil {
@@ -54,6 +56,12 @@ func newDeviceTarget(t testing.TB, opt cpu.Options) *deviceTarget {
 }
 
 func (x *deviceTarget) Takes(*ir.Node) bool { return true }
+
+func (x *deviceTarget) Tiles(p *lower.Piece) bool {
+	k, _, err := p.Build()
+	tiler, ok := backend.As[backend.Tiler](x.d)
+	return err == nil && ok && tiler.Tiles(k)
+}
 
 func (x *deviceTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {
 	key := p.Key()

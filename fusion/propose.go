@@ -86,6 +86,20 @@ func (s *search) propose(a, b *group) (*group, *Refusal) {
 // wideColumns is from how many columns side by side a product runs at full speed.
 const wideColumns = 64
 
+// spoilt refuses what takes a product off its packed tiles; where it runs on none,
+// what cuts its columns short.
+func (s *search) spoilt(m *group) *Refusal {
+	if m.lowered.tiled {
+		return nil
+	}
+	for _, k := range m.kids {
+		if k.lowered != nil && k.lowered.tiled {
+			return &Refusal{Rule: RuleWork, Detail: "the product would not run on packed tiles"}
+		}
+	}
+	return s.narrow(m)
+}
+
 // narrow refuses what cuts the columns of a product short: a border around its
 // result, above all, of which each row is then a loop of its own.
 func (s *search) narrow(m *group) *Refusal {
@@ -136,7 +150,7 @@ func (s *search) judge(m *group, before Cost) *Refusal {
 	if r := s.lower(m); r != nil {
 		return r
 	}
-	if r := s.narrow(m); r != nil {
+	if r := s.spoilt(m); r != nil {
 		return r
 	}
 	after := s.cost(m)
@@ -205,7 +219,7 @@ func (s *search) unlikely(a, b *group) *Refusal {
 	if contractions > 1 || contractions > 0 && reduces > 0 {
 		return &Refusal{Rule: RuleGroups, Got: float64(contractions + reduces), Limit: 1}
 	}
-	if copied >= 0 && copied < product {
+	if copied >= 0 && copied < product && !s.tiled(a) && !s.tiled(b) {
 		if n := s.g.reuse(product); n >= packRows {
 			return &Refusal{Rule: RuleWork, Got: n, Limit: packRows, Detail: "the product reads each element that often, and a copy lies in order"}
 		}

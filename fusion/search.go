@@ -102,13 +102,13 @@ func newSearch(p *Planner, g *graph) *search {
 	for _, u := range order {
 		gr := s.newGroup([]int{u})
 		i := s.units[u].node
-		if !g.kernel(i) || g.columns(i) && p.Target.Takes(&g.Nodes[i]) {
-			gr.kind, gr.fixed = routineGroup, true
+		s.units[u].group = gr
+		if !g.kernel(i) || g.columns(i) && !s.tiled(gr) && p.Target.Takes(&g.Nodes[i]) {
+			gr.kind, gr.fixed, gr.lowered = routineGroup, true, nil
 		} else if g.solitary(i) || p.Options.Alone != nil && p.Options.Alone(i) {
 			gr.fixed = true
 		}
 		gr.trivial = g.Nodes[i].Row.Access == ir.Elementwise && sameShape(&g.Nodes[i])
-		s.units[u].group = gr
 		s.groups = append(s.groups, gr)
 	}
 	return s

@@ -38,6 +38,9 @@ type Target interface {
 	Kernel(p *lower.Piece) (*Kernel, error)
 	// Takes reports whether the device runs the node by a routine of its own.
 	Takes(n *ir.Node) bool
+	// Tiles reports whether the device runs the product of a piece on packed tiles;
+	// see [backend.Tiler].
+	Tiles(p *lower.Piece) bool
 }
 
 // Kernel is a compiled kernel and what its launch parameters are.

@@ -6,12 +6,19 @@ import "github.com/sinter-go/sinter/ir"
 // block: once per row of the iteration space, or per element of the reduced group
 // where the value varies along it or the node reduces, for each map that the node is
 // needed at. Views and joins have none. That a stage evaluates again what an earlier
-// one has seen is not counted.
-func (b *Block) Work() []float64 {
+// one has seen is not counted. Where products run on packed tiles, what feeds them is
+// evaluated once per element of a panel.
+func (b *Block) Work(tiled bool) []float64 {
 	out := make([]float64, len(b.Nodes))
 	for _, p := range b.Pieces {
+		panels := tiled && p.Product()
 		for i := range p.emits {
-			out[p.emits[i].node] += p.emits[i].count
+			m := &p.emits[i]
+			if panels {
+				out[m.node] += m.packed
+			} else {
+				out[m.node] += m.count
+			}
 		}
 	}
 	return out

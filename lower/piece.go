@@ -23,6 +23,16 @@ type Piece struct {
 	copies []output // stored results that are read as they are
 }
 
+// Product reports whether the piece computes a contraction.
+func (p *Piece) Product() bool {
+	for i := range p.emits {
+		if p.nodes[p.emits[i].node].Row.Access == ir.Contraction && !p.emits[i].empty {
+			return true
+		}
+	}
+	return false
+}
+
 // Columns returns the extent of the innermost axis, and whether the piece reduces:
 // of a product, the columns that a loop runs over side by side.
 func (p *Piece) Columns() (extent int64, reduces bool) {
@@ -39,6 +49,7 @@ type emit struct {
 	also   []output // further arguments that results are stored to
 	empty  bool     // a reduction of nothing: operands are not read
 	count  float64  // evaluations in one run
+	packed float64  // of what feeds a product: elements of the panel that it is evaluated into
 }
 
 // operand is an argument, or the result of an earlier emission.
@@ -116,6 +127,10 @@ func (e *eval) piece() (*Piece, error) {
 		if s.varies || r != nil && !s.empty {
 			m.count = elements
 		}
+		m.packed = m.count
+		if s.varies && r == nil {
+			m.packed = e.panel(s.at)
+		}
 		if r != nil {
 			m.tree = r.tree
 			sp.along = sp.along || r.along && !s.empty
@@ -157,6 +172,21 @@ func (e *eval) piece() (*Piece, error) {
 		return nil, refuse(ManyAxes, e.wanted[0].node, int64(len(p.Extents)), kernel.MaxAxes)
 	}
 	return p, nil
+}
+
+// panel returns how many points of the axes a map tells apart: the elements of the
+// panel of a product that a value at the map is packed into.
+func (e *eval) panel(m imap) float64 {
+	n := 1.0
+	for a, extent := range e.extents {
+		for _, f := range m {
+			if f[1+a] != 0 {
+				n *= float64(extent)
+				break
+			}
+		}
+	}
+	return n
 }
 
 // layOut puts the axes in loop order and merges them.

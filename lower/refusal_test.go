@@ -133,7 +133,7 @@ func TestWork(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		work := l.Work()
+		work := l.Work(false)
 		if !slices.Equal(work, c.work) {
 			t.Errorf("%s: work %v, expected %v", c.name, work, c.work)
 		}

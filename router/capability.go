@@ -22,6 +22,8 @@ func (c *Client) As(target any) bool {
 		return true
 	case *backend.Compiler:
 		return backend.Pass(t, b, func(x backend.Compiler) backend.Compiler { return compiler{c, x} })
+	case *backend.Tiler:
+		return backend.Pass(t, b, nil)
 	case *backend.Profiler:
 		return backend.Pass(t, b, func(x backend.Profiler) backend.Profiler { return profiler{c, x} })
 	case *backend.Memory:

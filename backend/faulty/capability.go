@@ -19,6 +19,8 @@ func (b *Backend) As(target any) bool {
 	switch t := target.(type) {
 	case *backend.Compiler:
 		return offer(b, "Compiler", t, func(c backend.Compiler) backend.Compiler { return compiler{c, b} })
+	case *backend.Tiler:
+		return offer(b, "Tiler", t, func(x backend.Tiler) backend.Tiler { return x })
 	case *backend.Profiler:
 		return offer(b, "Profiler", t, func(p backend.Profiler) backend.Profiler { return profiler{p, b} })
 	case *backend.Memory:

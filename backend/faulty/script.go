@@ -49,7 +49,7 @@ var kinds = []struct {
 }
 
 // capabilities are those that a script can drop.
-var capabilities = []string{"Compiler", "Profiler", "Memory", "Counting", "Routines", "HostMemory", "Streams", "Supporter"}
+var capabilities = []string{"Compiler", "Tiler", "Profiler", "Memory", "Counting", "Routines", "HostMemory", "Streams", "Supporter"}
 
 // Parse reads the text of a script. Errors are of kind [ir.ErrFormat] and name
 // the line.
