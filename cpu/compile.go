@@ -11,8 +11,7 @@ import (
 
 // compiled is a kernel with its executable and the origin of its parameters.
 type compiled struct {
-	k      *kernel.Kernel
-	exe    kernel.Executable
+	ready
 	params []lower.ParamRef
 	used   int64 // clock of the last use, for eviction
 }
@@ -91,11 +90,11 @@ func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, _, err := d.compile(k)
+	exe, generated, err := d.compile(k)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{k: k, exe: exe, params: params}
+	c := &compiled{ready: newReady(k, exe, generated), params: params}
 	d.kernels.put(key, c)
 	return c, nil
 }
@@ -103,13 +102,12 @@ func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
 // compiledKernel is a kernel compiled for a client.
 type compiledKernel struct {
 	d         *Device
-	k         *kernel.Kernel
+	ready     // exe belongs to the device goroutine, and is nil once released
 	generated bool
 	fault     bool // the kernel may note one
 
 	// Owned by the device goroutine.
-	exe       kernel.Executable // nil once released
-	overwrite map[[2]int]bool   // see mayOverwrite
+	overwrite map[[2]int]bool // see mayOverwrite
 }
 
 // Kernel returns the kernel.
@@ -138,5 +136,5 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, k: k, exe: exe, generated: generated, fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: newReady(k, exe, generated), generated: generated, fault: k.HasFault()}, nil
 }

@@ -207,7 +207,7 @@ func (r *launched) bind() ([]part, error) {
 			}
 			run.Args[j] = operand(e.buf, e.layout.Offset+a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
 		}
-		parts[i] = part{c.exe, c.k, run}
+		parts[i] = part{&c.ready, run}
 	}
 	return parts, nil
 }

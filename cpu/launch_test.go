@@ -200,7 +200,7 @@ func TestLaunchPanic(t *testing.T) {
 		b := newBench(t, Options{Threads: threads})
 		n := 300000
 		k := b.compile(addKernel())
-		bad := &compiledKernel{d: b.d, k: addKernel(), exe: panicking{}}
+		bad := &compiledKernel{d: b.d, ready: newReady(addKernel(), panicking{}, false)}
 		x := b.floats(make([]float32, n)...)
 		piece := func(k backend.Compiled, y ir.Tensor) backend.Launch {
 			return backend.Launch{Pieces: []backend.Piece{{Kernel: k, Extents: []int64{int64(n)}, Args: []backend.LaunchArg{whole(x), whole(x), whole(y)}}}}

@@ -4,11 +4,25 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
+// ready is a kernel that can run, and what is known of its runs.
+type ready struct {
+	k    *kernel.Kernel
+	exe  kernel.Executable
+	pace pace // the device goroutine's
+}
+
+func newReady(k *kernel.Kernel, exe kernel.Executable, generated bool) ready {
+	r := ready{k: k, exe: exe, pace: pace{unit: interpretedPace}}
+	if generated {
+		r.pace.unit = generatedPace
+	}
+	return r
+}
+
 // part is a kernel over its iteration space, bound to memory: what workers run.
 type part struct {
-	exe kernel.Executable
-	k   *kernel.Kernel
-	l   *kernel.Launch
+	*ready
+	l *kernel.Launch
 }
 
 // traffic returns the bytes that a run reads and writes, each argument once and

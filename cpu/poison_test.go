@@ -30,7 +30,7 @@ func TestPoisonGuards(t *testing.T) {
 		want string // "" for inside
 	}{{0, ""}, {11, ""}, {-1, "before"}, {-64, "before"}, {12, "behind"}, {64, "behind"}, {127, "behind"}} {
 		b := newBench(t, Options{Poison: true})
-		k := &compiledKernel{d: b.d, k: addKernel(), exe: stray{c.at}}
+		k := &compiledKernel{d: b.d, ready: newReady(addKernel(), stray{c.at}, false)}
 		x, y := b.floats(1, 2, 3), b.name(3)
 		b.launch(backend.Launch{Pieces: []backend.Piece{{Kernel: k, Extents: []int64{3}, Args: []backend.LaunchArg{whole(x), whole(x), whole(y)}}}})
 		if err := b.d.Sync(ctx); err != nil {

@@ -222,7 +222,7 @@ func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
 		for j, a := range p.Args {
 			l.Args[j] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
 		}
-		parts[i] = part{c.exe, c.k, l}
+		parts[i] = part{&c.ready, l}
 	}
 	if code, at := d.runParts(parts); code != kernel.NoFault {
 		return faultError(code, at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)

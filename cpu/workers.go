@@ -1,26 +1,29 @@
 package cpu
 
 import (
-	"sync"
-	"sync/atomic"
+	"sort"
+	"time"
 
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// Work is measured in instructions times elements. Below serialWork the hand-off
-// costs more than it gains; pieceWork keeps one native call short, since the
-// collector cannot stop a goroutine inside it.
+// Work below serialTime is not divided: handing it over would take as long. What is
+// claimed at once takes about claimTime at most, since the collector cannot stop a
+// goroutine inside generated code, and at least minClaimTime.
 const (
-	serialWork = 1 << 16
-	pieceWork  = 1 << 20
+	serialTime   = 2 * time.Microsecond
+	claimTime    = 50 * time.Microsecond
+	minClaimTime = time.Microsecond
 )
 
-// workers runs the parts of one function on the device goroutine and on helpers,
-// which claim shares by a counter: a slow helper delays only the share it holds.
+// workers runs the parts of one function on the device goroutine and its helpers.
+// Only the device goroutine uses it.
 type workers struct {
-	jobs chan *job
-	n    int
-	wg   sync.WaitGroup
+	team   *team
+	shares []share
+	slices []kernel.Launch // of the members of the team
+	timed  bool            // the caller's next claim is timed
+	do     func(claim int64, member int)
 }
 
 // share is work that is claimed at once: parts as they are, or slices of one.
@@ -31,74 +34,16 @@ type share struct {
 	first int64  // number of its first claim in the job
 }
 
-type job struct {
-	shares []share
-	do     func(claim int64) // in place of shares
-	claims int64
-	next   atomic.Int64
-	done   sync.WaitGroup
-	failed atomic.Pointer[any] // first panic of a helper
-}
-
 func newWorkers(threads int) *workers {
-	w := &workers{jobs: make(chan *job), n: threads - 1}
-	for i := 0; i < w.n; i++ {
-		w.wg.Add(1)
-		go func() {
-			defer w.wg.Done()
-			for j := range w.jobs {
-				j.help()
-			}
-		}()
-	}
+	w := &workers{team: newTeam(threads - 1), slices: make([]kernel.Launch, threads)}
+	w.do = w.runClaim
 	return w
 }
 
-func (w *workers) close() {
-	close(w.jobs)
-	w.wg.Wait()
-}
+func (w *workers) close() { w.team.close() }
 
-func (j *job) help() {
-	defer j.done.Done()
-	defer func() {
-		if p := recover(); p != nil {
-			j.failed.CompareAndSwap(nil, &p)
-		}
-	}()
-	j.claim()
-}
-
-func (j *job) claim() {
-	at := 0
-	for {
-		n := j.next.Add(1) - 1
-		if n >= j.claims {
-			return
-		}
-		if j.do != nil {
-			j.do(n)
-			continue
-		}
-		for at+1 < len(j.shares) && n >= j.shares[at+1].first {
-			at++
-		}
-		s := &j.shares[at]
-		if s.axis < 0 {
-			runAll(s.parts)
-			continue
-		}
-		p := &s.parts[0]
-		from := (n - s.first) * s.slice
-		p.exe.Run(p.l.Slice(s.axis, from, min(from+s.slice, p.l.Extents[s.axis])))
-	}
-}
-
-func runAll(parts []part) {
-	for i := range parts {
-		parts[i].exe.Run(parts[i].l)
-	}
-}
+// threads returns how many goroutines may run at once.
+func (w *workers) threads() int { return w.team.helpers + 1 }
 
 // run executes parts that do not depend on each other: what is long enough in
 // slices, small neighbours together.
@@ -107,18 +52,54 @@ func (w *workers) run(parts []part) {
 	if len(parts) == 0 {
 		return
 	}
-	if len(parts) == 1 {
-		if axis, work := splitAxis(parts[0].l, parts[0].k); axis < 0 || work < serialWork {
-			runAll(parts)
-			return
-		}
+	claims, cost := w.plan(parts)
+	if claims == 1 {
+		w.runAll(parts)
+	} else {
+		w.timed = true
+		w.team.run(claims, cost, w.do)
 	}
-	j := w.plan(parts)
-	if j.claims == 1 {
-		runAll(parts)
+	clear(w.shares)
+	for i := range w.slices { // keep nothing of the launch alive
+		w.slices[i].Fault, w.slices[i].Params, w.slices[i].Full = nil, nil, nil
+		clear(w.slices[i].Args)
+	}
+}
+
+// runAll runs parts as they are, on the caller.
+func (w *workers) runAll(parts []part) {
+	for i := range parts {
+		p := &parts[i]
+		if !p.pace.timed() {
+			p.exe.Run(p.l)
+			continue
+		}
+		start := time.Now()
+		p.exe.Run(p.l)
+		p.pace.note(units(p.l, p.k), time.Since(start))
+	}
+}
+
+// runClaim runs a claim of the shares.
+func (w *workers) runClaim(claim int64, member int) {
+	s := &w.shares[sort.Search(len(w.shares), func(i int) bool { return w.shares[i].first > claim })-1]
+	if s.axis < 0 {
+		for i := range s.parts {
+			s.parts[i].exe.Run(s.parts[i].l)
+		}
 		return
 	}
-	w.share(j)
+	p, l := &s.parts[0], &w.slices[member]
+	from := (claim - s.first) * s.slice
+	p.l.SliceInto(l, s.axis, from, min(from+s.slice, p.l.Extents[s.axis]))
+	if member > 0 || !w.timed {
+		p.exe.Run(l)
+		return
+	}
+	w.timed = false
+	start := time.Now()
+	p.exe.Run(l)
+	p.pace.note(units(l, p.k), time.Since(start))
 }
 
 // runDivided runs the parts that divide their own work, one after the other, and
@@ -128,7 +109,7 @@ func (w *workers) runDivided(parts []part) (rest []part) {
 		d, ok := parts[i].exe.(kernel.Divided)
 		var work *kernel.Work
 		if ok {
-			work = d.Divide(parts[i].l, w.n+1)
+			work = d.Divide(parts[i].l, w.threads())
 		}
 		if work != nil {
 			w.runWork(work)
@@ -146,95 +127,71 @@ func (w *workers) runWork(work *kernel.Work) {
 	}
 	for i := range work.Phases {
 		p := &work.Phases[i]
-		if w.n == 0 || p.Tasks == 1 || p.Cost < serialWork {
+		cost := time.Duration(float64(p.Cost) * generatedPace)
+		if p.Tasks <= 1 || cost < serialTime {
 			for n := range p.Tasks {
 				p.Do(n)
 			}
 			continue
 		}
-		w.share(&job{do: p.Do, claims: p.Tasks})
+		w.team.run(p.Tasks, cost, func(n int64, _ int) { p.Do(n) })
 	}
 }
 
-// share runs a job on the caller and on the helpers that are free.
-func (w *workers) share(j *job) {
-	for i := 0; i < w.n && int64(i) < j.claims-1; i++ {
-		j.done.Add(1)
-		select {
-		case w.jobs <- j:
-		default: // nobody is waiting: the caller does the rest
-			j.done.Done()
-		}
-	}
-	func() {
-		defer j.done.Wait() // helpers hold the launch until they are through
-		j.claim()
-	}()
-	if p := j.failed.Load(); p != nil {
-		panic(*p)
-	}
-}
-
-// plan divides parts into shares. Small neighbours are one share as long as they
-// are serial work together, so that handing over never costs more than it gains.
-func (w *workers) plan(parts []part) *job {
-	j := &job{shares: make([]share, 0, len(parts))}
-	small := int64(0) // work of the last share, if it takes more
+// plan divides parts into shares, and returns the number of claims and their cost.
+// Small neighbours are one share as long as they are serial work together, so that
+// handing over never costs more than it gains.
+func (w *workers) plan(parts []part) (claims int64, cost time.Duration) {
+	w.shares = w.shares[:0]
+	small := time.Duration(0) // of the last share, if it takes more
 	for i := range parts {
 		p := &parts[i]
-		axis, work := splitAxis(p.l, p.k)
-		slice := w.sliceOf(p.l, axis, work)
-		if slice > 0 {
+		c := p.pace.cost(units(p.l, p.k))
+		cost += c
+		if axis, slice := w.sliceOf(p, c); slice > 0 {
 			small = 0
-			j.shares = append(j.shares, share{parts: parts[i : i+1], axis: axis, slice: slice, first: j.claims})
-			j.claims += (p.l.Extents[axis] + slice - 1) / slice
+			w.shares = append(w.shares, share{parts: parts[i : i+1], axis: axis, slice: slice, first: claims})
+			claims += (p.l.Extents[axis] + slice - 1) / slice
 			continue
 		}
-		if small > 0 && small+work < serialWork {
-			last := &j.shares[len(j.shares)-1]
+		if small > 0 && small+c < serialTime {
+			last := &w.shares[len(w.shares)-1]
 			last.parts = parts[i-len(last.parts) : i+1]
-			small += work
+			small += c
 			continue
 		}
-		small = work
-		j.shares = append(j.shares, share{parts: parts[i : i+1], axis: -1, first: j.claims})
-		j.claims++
+		small = c
+		w.shares = append(w.shares, share{parts: parts[i : i+1], axis: -1, first: claims})
+		claims++
 	}
-	return j
+	return claims, cost
 }
 
-// sliceOf returns how many elements along the axis are claimed at once, 0 if the
-// part is not worth slicing.
-func (w *workers) sliceOf(l *kernel.Launch, axis int, work int64) int64 {
-	if axis < 0 || work < serialWork {
-		return 0
+// sliceOf returns the axis of a part to slice and how many elements along it are
+// claimed at once, 0 if the part is not worth slicing.
+func (w *workers) sliceOf(p *part, cost time.Duration) (axis int, slice int64) {
+	axis = splitAxis(p.l, p.k)
+	if axis < 0 || cost < serialTime || w.threads() == 1 && cost <= claimTime {
+		return axis, 0
 	}
-	extent := l.Extents[axis]
-	pieces := max((work+pieceWork-1)/pieceWork, int64(4*(w.n+1)))
-	if w.n == 0 {
-		pieces = (work + pieceWork - 1) / pieceWork
+	extent, pieces := p.l.Extents[axis], int64(cost/claimTime)+1
+	if w.threads() > 1 {
+		pieces = max(pieces, min(4*int64(w.threads()), int64(cost/minClaimTime)))
 	}
-	slice := max((extent+pieces-1)/pieces, 1)
-	if axis == len(l.Extents)-1 { // keep slices of the innermost axis whole vectors
+	slice = max((extent+pieces-1)/pieces, 1)
+	if axis == len(p.l.Extents)-1 { // keep slices of the innermost axis whole vectors
 		slice = (slice + 63) / 64 * 64
 	}
 	if slice >= extent {
-		return 0
+		return axis, 0
 	}
-	return slice
+	return axis, slice
 }
 
-// splitAxis returns the outermost parallel axis that is worth splitting, or -1,
-// and the work of the launch.
-func splitAxis(l *kernel.Launch, k *kernel.Kernel) (axis int, work int64) {
-	work = int64(len(k.Body))
-	axis = -1
+// splitAxis returns the outermost parallel axis that is worth splitting, or -1.
+func splitAxis(l *kernel.Launch, k *kernel.Kernel) int {
+	axis := -1
 	for i, n := range l.Extents {
-		if work > 1<<40/max(n, 1) {
-			work = 1 << 40
-		} else {
-			work *= n
-		}
 		if k.Axes[i] != kernel.Parallel || n < 2 {
 			continue
 		}
@@ -242,5 +199,5 @@ func splitAxis(l *kernel.Launch, k *kernel.Kernel) (axis int, work int64) {
 			axis = i
 		}
 	}
-	return axis, work
+	return axis
 }

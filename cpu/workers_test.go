@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -68,7 +69,8 @@ func TestWorkersShare(t *testing.T) {
 					k.Axes, l.Extents = append(k.Axes, kind), append(l.Extents, n)
 				}
 				tallies[i] = &tally{full: l.Extents, count: make([]int32, size)}
-				parts[i] = part{tallies[i], k, l}
+				r := newReady(k, tallies[i], false)
+				parts[i] = part{&r, l}
 			}
 			w.run(parts)
 			for i, x := range tallies {
@@ -88,20 +90,26 @@ func TestWorkersShare(t *testing.T) {
 func TestWorkersTogether(t *testing.T) {
 	w := newWorkers(4)
 	defer w.close()
-	of := func(n int64) part {
+	of := func(cost time.Duration) part {
+		n := int64(cost)
 		k := &kernel.Kernel{Axes: []kernel.AxisKind{kernel.Parallel}, Body: make([]kernel.Instr, 1)}
-		return part{&tally{full: []int64{n}, count: make([]int32, n)}, k, &kernel.Launch{Extents: []int64{n}}}
+		r := newReady(k, &tally{full: []int64{n}, count: make([]int32, n)}, false) // an element takes a nanosecond
+		return part{&r, &kernel.Launch{Extents: []int64{n}}}
 	}
-	if j := w.plan([]part{of(100), of(200), of(300)}); j.claims != 1 || len(j.shares[0].parts) != 3 {
-		t.Errorf("three small parts are %d shares of %d claims", len(j.shares), j.claims)
+	if claims, _ := w.plan([]part{of(100), of(200), of(300)}); claims != 1 || len(w.shares[0].parts) != 3 {
+		t.Errorf("three small parts are %d shares of %d claims", len(w.shares), claims)
 	}
-	j := w.plan([]part{of(100), of(serialWork * 4), of(100), of(serialWork - 50), of(40)})
+	claims, _ := w.plan([]part{of(100), of(serialTime * 40), of(100), of(serialTime - 50), of(40)})
 	var sizes []int
-	for _, s := range j.shares {
+	for _, s := range w.shares {
 		sizes = append(sizes, len(s.parts))
 	}
-	if len(sizes) != 4 || j.shares[0].axis != -1 || j.shares[1].axis != 0 || sizes[2] != 1 || sizes[3] != 2 {
-		t.Errorf("shares of %v parts, claims %d", sizes, j.claims)
+	if len(sizes) != 4 || w.shares[0].axis != -1 || w.shares[1].axis != 0 || sizes[2] != 1 || sizes[3] != 2 {
+		t.Errorf("shares of %v parts, claims %d", sizes, claims)
+	}
+	w.plan([]part{of(claimTime * 100)})
+	if w.shares[0].slice > int64(claimTime) {
+		t.Errorf("a claim of %d ns", w.shares[0].slice)
 	}
 	// A panic of a helper reaches the caller once all have let go of the job.
 	var wg sync.WaitGroup
@@ -113,10 +121,10 @@ func TestWorkersTogether(t *testing.T) {
 				t.Error("the panic of a part did not reach the caller")
 			}
 		}()
-		bad := of(serialWork * 4)
+		bad := of(claimTime * 8)
 		bad.exe = panicking{}
-		w.run([]part{bad, of(serialWork * 4)})
+		w.run([]part{bad, of(claimTime * 8)})
 	}()
 	wg.Wait()
-	w.run([]part{of(serialWork * 4)})
+	w.run([]part{of(claimTime * 8)})
 }

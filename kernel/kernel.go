@@ -141,19 +141,28 @@ type Executable interface {
 // Slice returns the part [from,to) of the launch along a parallel axis. The
 // result shares parameters and fault with l.
 func (l *Launch) Slice(axis int, from, to int64) *Launch {
-	s := &Launch{Params: l.Params, Fault: l.Fault}
-	s.Extents = append([]int64(nil), l.Extents...)
+	s := new(Launch)
+	l.SliceInto(s, axis, from, to)
+	return s
+}
+
+// SliceInto makes s the part [from,to) of the launch along a parallel axis, in the
+// memory that s has from earlier slices. s shares parameters and fault with l.
+func (l *Launch) SliceInto(s *Launch, axis int, from, to int64) {
+	s.Params, s.Fault = l.Params, l.Fault
+	s.Extents = append(s.Extents[:0], l.Extents...)
 	s.Extents[axis] = to - from
-	s.Start = make([]int64, len(l.Extents))
-	copy(s.Start, l.Start)
+	s.Start = append(s.Start[:0], l.Start...)
+	for len(s.Start) < len(l.Extents) {
+		s.Start = append(s.Start, 0)
+	}
 	s.Start[axis] += from
 	s.Full = l.Full
 	if s.Full == nil {
 		s.Full = l.Extents
 	}
-	s.Args = append([]Operand(nil), l.Args...)
+	s.Args = append(s.Args[:0], l.Args...)
 	for i := range s.Args {
 		s.Args[i].Offset += from * s.Args[i].Strides[axis]
 	}
-	return s
 }

@@ -1,0 +1,133 @@
+package cpu
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestTeam: each claim of many jobs is done once, by a member that nobody else is,
+// and a job inside a job is done too.
+func TestTeam(t *testing.T) {
+	for _, helpers := range []int{0, 1, 4} {
+		team := newTeam(helpers)
+		var members [5]atomic.Int32
+		for round := range 2000 {
+			claims := int64(round % 40)
+			done := make([]atomic.Int32, claims)
+			team.run(claims, wakeTime, func(n int64, member int) {
+				if members[member].Add(1) != 1 {
+					t.Errorf("member %d is two goroutines", member)
+				}
+				if round%100 == 0 && member == 0 {
+					inner := 0
+					team.run(3, wakeTime, func(int64, int) { inner++ })
+					if inner != 3 {
+						t.Errorf("%d of 3 claims of a job inside a job", inner)
+					}
+				}
+				done[n].Add(1)
+				members[member].Add(-1)
+			})
+			for n := range done {
+				if v := done[n].Load(); v != 1 {
+					t.Fatalf("%d helpers, round %d: claim %d was done %d times", helpers, round, n, v)
+				}
+			}
+		}
+		team.close()
+	}
+}
+
+// TestTeamPanics: a panic of any member comes back on the caller when all are out,
+// and the team works on.
+func TestTeamPanics(t *testing.T) {
+	team := newTeam(3)
+	defer team.close()
+	for round := range 50 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic reached the caller")
+				}
+				if in := team.state.Load() & insideMask; in != 0 {
+					t.Errorf("%d helpers are inside", in)
+				}
+			}()
+			team.run(20, time.Second, func(n int64, _ int) {
+				if n == int64(round%20) {
+					panic("a claim")
+				}
+				time.Sleep(10 * time.Microsecond)
+			})
+		}()
+	}
+	sum := atomic.Int64{}
+	team.run(10, time.Second, func(n int64, _ int) { sum.Add(n) })
+	if sum.Load() != 45 {
+		t.Errorf("sum of the claims is %d", sum.Load())
+	}
+}
+
+// TestTeamLate: a caller that waited late works alone for a while, and then tries
+// again.
+func TestTeamLate(t *testing.T) {
+	team := newTeam(1)
+	defer team.close()
+	late := func() { // the helper sits on its claim
+		started := make(chan struct{})
+		team.run(100, time.Second, func(_ int64, member int) {
+			if member == 1 {
+				close(started)
+				for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
+					runtime.Gosched()
+				}
+			} else if team.shy == 0 {
+				select {
+				case <-started:
+				case <-time.After(time.Second):
+				}
+			}
+		})
+	}
+	late()
+	if team.shy != minShy || team.scare != 2*minShy {
+		t.Fatalf("after a late helper %d jobs are run alone, then %d", team.shy, team.scare)
+	}
+	for range minShy {
+		team.run(2, time.Second, func(_ int64, member int) {
+			if member != 0 {
+				t.Error("a helper came though the caller works alone")
+			}
+		})
+	}
+	late()
+	if team.shy != 2*minShy {
+		t.Errorf("the second time %d jobs are run alone", team.shy)
+	}
+}
+
+// BenchmarkTeam is the hand-over of a job whose claims do nothing, as a phase of a
+// work is, while helpers look for work, and when they are parked.
+func BenchmarkTeam(b *testing.B) {
+	nothing := func(int64, int) {}
+	b.Run("hot", func(b *testing.B) {
+		team := newTeam(1)
+		defer team.close()
+		team.run(2, time.Second, nothing)
+		for b.Loop() {
+			team.run(2, wakeTime, nothing)
+		}
+	})
+	b.Run("parked", func(b *testing.B) {
+		team := newTeam(1)
+		defer team.close()
+		for range b.N {
+			b.StopTimer()
+			time.Sleep(time.Millisecond)
+			b.StartTimer()
+			team.run(2, wakeTime, nothing)
+		}
+	})
+}
