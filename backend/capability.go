@@ -166,6 +166,9 @@ type Counters struct {
 	BytesRead int64 // by kernels, each argument once and no more of it than there is
 	// BytesWritten counts those of results, in the same way.
 	BytesWritten int64
+	// KernelTime is what kernels and routines took while a window of the device was
+	// open, without what leads to them; see [Profiler].
+	KernelTime time.Duration
 }
 
 // Supporter is a backend that lacks operations, or dtypes or sizes of some, and

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/sinter-go/sinter/backend"
 )
@@ -11,7 +12,7 @@ import (
 type counters struct {
 	nodes, kernels, views, routines, compiled, interpreted atomic.Int64
 	cacheHits, cacheMisses                                 atomic.Int64
-	launches, inPlace, reruns, read, written               atomic.Int64
+	launches, inPlace, reruns, read, written, kernelTime   atomic.Int64
 }
 
 func (c *counters) totals() backend.Counters {
@@ -20,6 +21,6 @@ func (c *counters) totals() backend.Counters {
 		Compiled: c.compiled.Load(), Interpreted: c.interpreted.Load(),
 		CacheHits: c.cacheHits.Load(), CacheMisses: c.cacheMisses.Load(),
 		Launches: c.launches.Load(), InPlace: c.inPlace.Load(), Reruns: c.reruns.Load(),
-		BytesRead: c.read.Load(), BytesWritten: c.written.Load(),
+		BytesRead: c.read.Load(), BytesWritten: c.written.Load(), KernelTime: time.Duration(c.kernelTime.Load()),
 	}
 }

@@ -76,7 +76,7 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 		d.counters.read.Add(read)
 		d.counters.written.Add(written)
 	}
-	d.workers.run(live)
+	d.clockKernel(func() { d.workers.run(live) })
 	for i := range live {
 		if live[i].l.Fault == nil {
 			continue

@@ -21,6 +21,18 @@ func (d *Device) clockNodes(run func()) {
 	d.busy += time.Since(start)
 }
 
+// clockKernel adds the time of a kernel or routine to the counters, while a window
+// is open.
+func (d *Device) clockKernel(run func()) {
+	if d.windows == 0 {
+		run()
+		return
+	}
+	start := time.Now()
+	run()
+	d.counters.kernelTime.Add(int64(time.Since(start)))
+}
+
 // window measures the time that the device spends on nodes and launches.
 type window struct {
 	d    *Device

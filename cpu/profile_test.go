@@ -54,6 +54,9 @@ func TestProfileWindow(t *testing.T) {
 	if took < 2*nap {
 		t.Errorf("two naps of %v took %v", nap, took)
 	}
+	if k := d.Counters().KernelTime; k < 2*nap || k > took {
+		t.Errorf("kernels took %v of a window of %v with two naps of %v", k, took, nap)
+	}
 	empty, err := d.ProfileStart()
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func (d *Device) routine(n *ir.Node) error {
 	for i, e := range out {
 		outs[i] = Host{Type: e.typ, Data: e.bytes()}
 	}
-	err = r(n, in, outs)
+	d.clockKernel(func() { err = r(n, in, outs) })
 	for _, c := range copies {
 		d.pool.put(c.buf)
 	}

@@ -52,6 +52,8 @@ const (
 	VFMADD231PD
 	VFMADD132PS
 	VFMADD132PD
+	VDPBF16PS
+	VPDPBUSD
 	VPAND
 	VPANDN
 	VPOR
@@ -228,6 +230,8 @@ var table = [numOps]row{
 	VFMADD231PD: {name: "vfmadd231pd", pp: 1, mm: 2, opc: 0xb8, w: 1, ew: 1, elem: 8, enc: both},
 	VFMADD132PS: {name: "vfmadd132ps", pp: 1, mm: 2, opc: 0x98, elem: 4, enc: both},
 	VFMADD132PD: {name: "vfmadd132pd", pp: 1, mm: 2, opc: 0x98, w: 1, ew: 1, elem: 8, enc: both},
+	VDPBF16PS:   {name: "vdpbf16ps", pp: 2, mm: 2, opc: 0x52, elem: 4, enc: evexOK},
+	VPDPBUSD:    {name: "vpdpbusd", pp: 1, mm: 2, opc: 0x50, elem: 4, enc: evexOK},
 
 	VPAND:      {name: "vpand", ename: "vpandd", pp: 1, mm: 1, opc: 0xdb, elem: 4, enc: both},
 	VPANDN:     {name: "vpandn", ename: "vpandnd", pp: 1, mm: 1, opc: 0xdf, elem: 4, enc: both},
