@@ -77,9 +77,12 @@ func (b build) flip(v Value, axis int) Value {
 func (b build) border(v Value, axis, lo, hi int, c float64) Value {
 	s := b.shape(v)
 	if lo < 0 || hi < 0 {
-		n := max(0, s[axis]+min(lo, 0)+min(hi, 0))
-		v = b.slice(v, axis, min(max(-lo, 0), max(s[axis]-1, 0)), n, 1)
+		n := s[axis] + min(lo, 0) + min(hi, 0)
+		v = b.slice(v, axis, min(max(-lo, 0), max(s[axis]-1, 0)), max(n, 0), 1)
 		lo, hi = max(lo, 0), max(hi, 0)
+		if n < 0 { // more is taken from one end than there is: from what the other one gets
+			lo, hi = max(lo+hi+n, 0), 0
+		}
 	}
 	if lo == 0 && hi == 0 {
 		return v

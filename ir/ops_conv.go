@@ -14,9 +14,10 @@ func init() {
 			Operands: two, Attrs: windowAttrs(groups), Infer: inferConv, Tol: tol, GradFunc: gradConv, Decompose: decomposeConv,
 			Samples: []Sample{{Shapes: []Shape{{2, 2, 5}, {3, 2, 2}}, Attrs: A("strides", []int{2}, "pads", []int{1, 0})},
 				{Shapes: []Shape{{1, 4, 4, 5}, {2, 2, 3, 2}}, Attrs: A("groups", 2, "dilations", []int{1, 2}, "pads", []int{1, 0, 0, 1})}}},
-		&Row{Name: "conv_transpose", Number: 402, Version: 1, Access: Contraction,
+		&Row{Name: "conv_transpose", Number: 402, Version: 2, Access: Contraction,
 			Doc: "y is the transpose of conv by w (as a linear map) of x: x of shape [n, in, 1 to 3 axes] and w [in, out/groups, kernel] give extents " +
-				"(n-1)·stride + dilation·(kernel-1) + 1 + extra - pads; zeros between and around x take part.",
+				"(n-1)·stride + dilation·(kernel-1) + 1 + extra - pads. An element sums over the taps that meet one, from the last on, and over the channels of each; " +
+				"zeros around x take part, those that a stride puts between its elements only on an axis that has a dilation too.",
 			Operands: two, Attrs: windowAttrs(groups, AttrSpec{Name: "extra", Kind: AttrInts, Default: []int64{}}), Infer: inferConvTranspose,
 			Tol: tol, GradFunc: gradConvTranspose, Decompose: decomposeConvTranspose,
 			Samples: []Sample{{Shapes: []Shape{{2, 2, 3}, {2, 3, 2}}, Attrs: A("strides", []int{3}, "pads", []int{1, 0}, "extra", []int{2})},
@@ -218,36 +219,6 @@ func inferConvTranspose(r *Row, in []Type, a Attrs) ([]Type, error) {
 		return nil, err
 	}
 	return []Type{{in[0].DType, c.x}}, nil
-}
-
-// decomposeConvTranspose is a convolution with stride 1 of x, spread out by the
-// stride, with the reversed weights.
-func decomposeConvTranspose(g Graph, in []Value, a Attrs) []Value {
-	b := build{g}
-	c, err := transposeOf(Lookup("conv_transpose"), a, b.shape(in[0]), b.shape(in[1]))
-	if err != nil {
-		return nil
-	}
-	y, w := in[0], in[1]
-	ws := make([]sliding, len(c.ws))
-	for i, s := range c.ws {
-		y, w = b.stretch(y, 2+i, s.stride), b.flip(w, 2+i)
-		if len(b.shape(y)) != len(c.x) { // it carries an error: too large
-			return []Value{y}
-		}
-		long := b.shape(y)[2+i]
-		ws[i] = sliding{kernel: s.kernel, stride: 1, dilation: s.dilation, lo: s.span() - 1 - s.lo}
-		ws[i].hi = c.x[2+i] + s.span() - 1 - long - ws[i].lo
-	}
-	// [groups·in, out, taps] as [groups·out, in, taps]
-	wide := append([]int{c.groups, c.w[0] / c.groups, c.w[1]}, c.w[2:]...)
-	axes := []int{0, 2, 1}
-	for i := range c.ws {
-		axes = append(axes, 3+i)
-	}
-	w = b.reshape(b.permute(b.reshape(w, wide...), axes...), append([]int{c.x[1], c.w[0] / c.groups}, c.w[2:]...)...)
-	x := b.do("matmul", []Value{c.filters(b, w), c.columns(b, y, ws)})
-	return []Value{b.reshape(x, c.x...)}
 }
 
 func gradConvTranspose(g *GradContext) []Value {

@@ -2,6 +2,7 @@ package fn_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sinter-go/sinter"
@@ -110,6 +111,38 @@ func TestConvTranspose(t *testing.T) {
 			}
 		}
 		both(t, fmt.Sprint("case ", i), func(in ...*sinter.Tensor) *sinter.Tensor { return fn.ConvTranspose(in[0], in[1], nil, o) }, want, z, w)
+	}
+}
+
+// Random transposed convolutions in one and two axes are the transposes of
+// convolutions: strides beyond the kernel, strides with dilations, results of one
+// element and fewer than the stride.
+func TestConvTransposeRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for i := range 60 {
+		d, groups := 1+i%2, 1+rng.IntN(2)
+		zs, ws, xs := []int{1 + rng.IntN(2), 2 * groups}, []int{2 * groups, 1 + rng.IntN(2)}, []int{0, 0}
+		o := fn.ConvOptions{Groups: groups, Pad: make([]int, 2*d)}
+		for j := range d {
+			n, k, stride, dilation := 1+rng.IntN(4), 1+rng.IntN(4), 1+rng.IntN(4), 1+rng.IntN(2)
+			extra := rng.IntN(stride)
+			whole := (n-1)*stride + dilation*(k-1) + 1 + extra
+			o.Pad[j] = rng.IntN(whole)
+			o.Pad[d+j] = rng.IntN(whole - o.Pad[j])
+			o.Stride, o.Dilation, o.Extra = append(o.Stride, stride), append(o.Dilation, dilation), append(o.Extra, extra)
+			zs, ws, xs = append(zs, n), append(ws, k), append(xs, whole-o.Pad[j]-o.Pad[d+j])
+		}
+		xs[0], xs[1] = zs[0], ws[1]*groups
+		z, w := random(uint64(i), zs...), random(uint64(i+50), ws...)
+		want := blank(xs...)
+		for j := range want.v {
+			unit := blank(xs...)
+			unit.v[j] = 1
+			for k, v := range convModel(unit, w, o).v {
+				want.v[j] += v * z.v[k]
+			}
+		}
+		both(t, fmt.Sprintf("%v by %v, %+v", zs, ws, o), func(in ...*sinter.Tensor) *sinter.Tensor { return fn.ConvTranspose(in[0], in[1], nil, o) }, want, z, w)
 	}
 }
 
