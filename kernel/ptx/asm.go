@@ -30,6 +30,7 @@ type asm struct {
 	counts     [numClasses]int
 	labels     int
 	shared     int // bytes of static shared memory
+	dynamic    int // bytes of shared memory that the launch gives
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
@@ -139,6 +140,9 @@ func group(rs []reg) string {
 func (a *asm) finish(t Target, name string, threads int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", isa, t.arch())
+	if a.dynamic > 0 {
+		b.WriteString(".extern .shared .align 16 .b8 dyn[];\n\n")
+	}
 	fmt.Fprintf(&b, ".visible .entry %s(\n", name)
 	for i, s := range a.slots {
 		comma := ","

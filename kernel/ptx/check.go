@@ -225,7 +225,7 @@ func (c *checker) source(a operand, want class) error {
 			}
 		}
 	case opndSymbol:
-		if a.name != "sm" || c.p.shared == 0 {
+		if (a.name != "sm" || c.p.shared == 0) && (a.name != "dyn" || !c.p.dynamic) {
 			return fmt.Errorf("unknown symbol %s", a.name)
 		}
 	}

@@ -39,6 +39,10 @@ type tile struct {
 	index   func(axis, lane int) reg // i64 logical index of an element
 	// position of an element in the reduced group; nil without one.
 	position func(lane int) reg
+	load     func(in *kernel.Instr) []reg // in place of a vector at the address; nil for that
+
+	refs []kernel.Ref     // of a tile on its way to shared memory: what it computes
+	put  func(buffer reg) // and how it gets there
 }
 
 func newEmitter(k *kernel.Kernel) *emitter {
@@ -112,6 +116,10 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 		}
 		switch in.Op {
 		case kernel.OpLoad:
+			if t.load != nil {
+				t.vals[r] = t.load(in)
+				continue
+			}
 			base, off := t.address(int(in.Imm))
 			t.vals[r] = e.loadVector(in.Type, t.n, base, off, t.guard)
 		case kernel.OpStore:

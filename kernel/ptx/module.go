@@ -20,6 +20,7 @@ type Module struct {
 	// work of one row may be spread over the whole device.
 	single bool
 	depth  []int
+	form   *product // of shape tiled
 
 	mu      sync.Mutex
 	entries map[string]*Entry
@@ -33,6 +34,7 @@ const (
 	rows
 	columns
 	sequential
+	tiled
 )
 
 // Entry is one entry point.
@@ -40,6 +42,7 @@ type Entry struct {
 	Name    string
 	Text    string // a complete PTX module with this entry alone
 	Threads int    // of a block
+	Shared  int    // bytes of dynamic shared memory that a launch gives each block
 	slots   []slot
 }
 
@@ -68,6 +71,8 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1})
 	case sequential:
 		_, err = m.sequentialEntry()
+	case tiled:
+		_, err = m.tiledEntry(tiledForm{rows: 4, cols: 4, one: true})
 	}
 	if err != nil {
 		return nil, err
@@ -144,12 +149,25 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 			return m.refuse("reductions along different trees, %s and sequential(%d)", t, chunk)
 		}
 	}
-	m.shape, m.tree = sequential, kernel.Tree{Kind: kernel.Sequential, Chunk: chunk, Lanes: 1}
+	if p := productOf(m.k); p != nil && chunk%tiledDepth == 0 && m.k.Body[p.dot].Type.Size() >= 4 {
+		m.shape, m.form = tiled, p
+	} else {
+		m.shape = sequential
+	}
+	m.tree = kernel.Tree{Kind: kernel.Sequential, Chunk: chunk, Lanes: 1}
 	return nil
 }
 
 func (m *Module) sequentialEntry() (*Entry, error) {
 	return m.entry("seq", sequentialThreads, func() (*emitter, error) { return emitSequential(m.k) })
+}
+
+func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
+	name := fmt.Sprintf("tile%dx%d_%s%s%s", 16*f.rows, 16*f.cols, f.x, f.z, f.out)
+	if f.one {
+		name += "_one"
+	}
+	return m.entry(name, tiledThreads, func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
 }
 
 func (m *Module) elementwiseEntry(width int) (*Entry, error) {
@@ -198,7 +216,7 @@ func (m *Module) entry(variant string, threads int, make func() (*emitter, error
 		return nil, m.refuse("%v", err)
 	}
 	name := "k_" + identifier(m.k.Name) + "_" + variant
-	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, slots: em.slots}
+	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, slots: em.slots}
 	m.entries[variant] = e
 	return e, nil
 }

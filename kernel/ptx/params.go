@@ -20,6 +20,8 @@ const (
 	slotScratch                      // address of scratch memory, 0 if none
 	slotFault                        // address of the fault word, 0 if none
 	slotInner                        // work items along the innermost axis
+	slotRows                         // rows of a matrix of results
+	slotColumns                      // and its columns
 )
 
 // slot is one 8-byte kernel parameter.
@@ -56,6 +58,10 @@ func (s slot) String() string {
 		return "scratch"
 	case slotFault:
 		return "fault word"
+	case slotRows:
+		return "rows"
+	case slotColumns:
+		return "columns"
 	default:
 		return "items along the innermost axis"
 	}

@@ -43,6 +43,7 @@ type parsed struct {
 	params  int
 	regs    map[string]int // by prefix such as "%r": one above the highest number
 	shared  int
+	dynamic bool // has shared memory that the launch gives
 	threads int
 	code    []inst
 }
@@ -93,6 +94,8 @@ func (p *parsed) header(line string) error {
 	f := strings.Fields(line)
 	switch f[0] {
 	case ".version", ".target", ".address_size", ")":
+	case ".extern":
+		p.dynamic = true
 	case ".visible":
 		p.name = strings.TrimSuffix(f[2], "(")
 	case ".param":

@@ -55,6 +55,7 @@ func DecodeFault(word uint64) (code kernel.FaultCode, linear int64) {
 // sizes are the derived numbers of one launch.
 type sizes struct {
 	items, group, chunks, inner int64
+	rows, cols                  int64
 }
 
 // Plan decides how to run one launch whose argument i lies in device memory
@@ -69,6 +70,8 @@ func (m *Module) Plan(l *kernel.Launch, base []uint64) (*Plan, error) {
 		err = m.planRows(p, l, base)
 	case sequential:
 		err = m.planSequential(p, l, base)
+	case tiled:
+		err = m.planTiled(p, l, base)
 	default:
 		err = m.planColumns(p, l, base)
 	}
@@ -219,6 +222,10 @@ func (m *Module) slotValue(s slot, l *kernel.Launch, base []uint64, z sizes) uin
 		return uint64(z.chunks)
 	case slotInner:
 		return uint64(z.inner)
+	case slotRows:
+		return uint64(z.rows)
+	case slotColumns:
+		return uint64(z.cols)
 	}
 	return 0 // scratch and fault word, bound later
 }

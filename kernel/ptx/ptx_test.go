@@ -45,10 +45,13 @@ func specs() []ptxtest.Spec {
 	}
 	out = append(out, ptxtest.FirstAxis(12000, 17, kernel.Tree{Kind: kernel.Columns, Chunk: 32, Lanes: 1})...)
 	out = append(out, ptxtest.FirstAxisTypes(200, 40, kernel.ColumnsTree)...)
-	for _, k := range []int64{1, 3, 8, 70, 1024, 1025, 2300} {
-		out = append(out, ptxtest.Products(5, k, 7)...)
+	out = append(out, ptxtest.Products(5, 3, 7)...)
+	out = append(out, ptxtest.Products(8, 36, 20)...)
+	for i, s := range ptxtest.Products(3, 2060, 8) { // several chunks; the simulator is slow
+		if i < 3 {
+			out = append(out, s)
+		}
 	}
-	out = append(out, ptxtest.Products(1, 9, 40)...)
 	for _, n := range []int64{1, 9, 1024, 1025, 2500} {
 		out = append(out, ptxtest.Scans(3, n)...)
 	}
@@ -103,6 +106,7 @@ func TestSimulated(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					pr.dynamic = st.Entry.Shared
 					if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
 						t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
 					}

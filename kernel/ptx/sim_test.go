@@ -61,6 +61,8 @@ type program struct {
 	steps []step
 	nregs int
 	base  map[string]int
+
+	dynamic int // bytes of shared memory beside the static ones
 }
 
 func (pr *program) index(name string) int {
@@ -137,7 +139,7 @@ func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
 }
 
 func (s *simulator) block(pr *program, bx, by uint32, params []uint64) error {
-	s.shared = make([]byte, pr.p.shared)
+	s.shared = make([]byte, pr.p.shared+pr.dynamic)
 	for i := range s.shared {
 		s.shared[i] = 0xa5
 	}

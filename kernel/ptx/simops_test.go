@@ -149,9 +149,12 @@ func (pr *program) compileMemory(in *inst, parts []string, last string) (func(*s
 	for _, r := range names {
 		regs = append(regs, pr.index(r))
 	}
-	base := pr.index(at.name)
+	base, space := pr.index(at.name), uint64(0)
+	if len(parts) > 1 && parts[1] == "shared" { // such addresses count from its start
+		space = simSharedBase
+	}
 	return func(s *simulator, t *thread) error {
-		b, err := s.memory(t.r[base]+uint64(at.value), size*len(regs))
+		b, err := s.memory(space+t.r[base]+uint64(at.value), size*len(regs))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,103 @@
+package ptx
+
+import (
+	"math"
+
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// planTiled launches a product: the larger tile where it keeps all multiprocessors
+// busy.
+func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
+	z := m.reduceSizes(l)
+	z.rows, z.cols = extent(l, m.form.rows), extent(l, m.form.cols)
+	batch := extent(l, m.form.batch)
+	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
+		return m.halve(p, l, base, m.planTiled)
+	}
+	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
+	tiles := func(f tiledForm) int64 {
+		return batch * ((z.rows + int64(16*f.rows) - 1) / int64(16*f.rows)) * ((z.cols + int64(16*f.cols) - 1) / int64(16*f.cols))
+	}
+	if m.k.Body[m.form.dot].Type.Size() == 4 {
+		for _, n := range [][2]int{{8, 16}, {8, 8}} {
+			if g := (tiledForm{rows: n[0], cols: n[1]}); tiles(g) >= m.target.sms() {
+				f.rows, f.cols = n[0], n[1]
+				break
+			}
+		}
+	}
+	dot := &m.k.Body[m.form.dot]
+	f.x = m.lineupOf(l, base, dot.A, m.form.rows)
+	f.z = m.lineupOf(l, base, dot.B, m.form.cols)
+	if m.fours(l, base, m.outside(), m.form.cols) {
+		f.out = alongTile
+	}
+	e, err := m.tiledEntry(f)
+	if err != nil {
+		return err
+	}
+	n := tiles(f)
+	if n > maxBlocks*batch {
+		return m.halve(p, l, base, m.planTiled)
+	}
+	p.add(m, e, l, base, z, n/batch, batch)
+	return nil
+}
+
+// lineupOf says how four elements of an operand are read at once.
+func (m *Module) lineupOf(l *kernel.Launch, base []uint64, v kernel.Ref, axes []int) lineup {
+	args := map[int]bool{}
+	m.argsOf(v, args)
+	switch {
+	case m.fours(l, base, args, m.form.reduced):
+		return alongGroup
+	case m.fours(l, base, args, axes):
+		return alongTile
+	}
+	return single
+}
+
+// argsOf collects the arguments that a value is computed from, not through the
+// product.
+func (m *Module) argsOf(v kernel.Ref, args map[int]bool) {
+	in := &m.k.Body[v]
+	switch {
+	case v == m.form.dot:
+		return
+	case in.Op == kernel.OpLoad || in.Op == kernel.OpStore:
+		args[int(in.Imm)] = true
+	}
+	in.Operands(func(r kernel.Ref) { m.argsOf(r, args) })
+}
+
+// outside collects the arguments of what follows the product, results included.
+func (m *Module) outside() map[int]bool {
+	args := map[int]bool{}
+	for i := range m.k.Body {
+		if m.k.Body[i].Op == kernel.OpStore {
+			m.argsOf(kernel.Ref(i), args)
+		}
+	}
+	return args
+}
+
+// fours reports whether four elements along the last of the axes are one aligned
+// vector of every argument that moves along it, and none is cut off.
+func (m *Module) fours(l *kernel.Launch, base []uint64, args map[int]bool, axes []int) bool {
+	axis := axes[len(axes)-1]
+	if l.Extents[axis]%4 != 0 {
+		return false
+	}
+	for i := range args {
+		switch m.k.Args[i].Access[axis] {
+		case kernel.Strided:
+			return false
+		case kernel.Unit:
+			if !aligned(m.k, l, base, i, axis, 4) {
+				return false
+			}
+		}
+	}
+	return true
+}

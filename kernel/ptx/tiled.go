@@ -1,0 +1,331 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// tiledForm is one variant of a kernel of the form [product] on the ordinary
+// arithmetic units: a block of 256 threads computes a tile of 16·rows by 16·cols
+// results, each thread rows×cols of them; slabs of tiledDepth steps along the group
+// pass through shared memory, one being filled while the other is used. Every
+// result is one chain of fma in ascending order for each chunk, so the bits are
+// those of any other way.
+type tiledForm struct {
+	rows, cols int // of a thread; multiples of 4
+	x, z       lineup
+	out        lineup // axis of vectors of results: along the columns or none
+	one        bool   // the group is one chunk
+}
+
+const (
+	tiledThreads = 256
+	tiledDepth   = 16
+	tiledPad     = 4 // elements between rows of a slab, so that turned stores spread over the banks
+)
+
+// lineup says along which axis four neighbours are read or written at once.
+type lineup uint8
+
+const (
+	single     lineup = iota // one element at a time
+	alongGroup               // along the reduced axis
+	alongTile                // along the rows of the first operand, the columns of the second
+)
+
+// String marks the lineup in entry names.
+func (l lineup) String() string { return [...]string{"1", "k", "t"}[l] }
+
+type tiledEmitter struct {
+	*emitter
+	p     *product
+	form  tiledForm
+	t     ir.DType
+	size  int
+	chunk int
+	tid   reg
+	batch []reg // indices of the batch axes, by axis
+	rows  reg   // extents of the matrix of results
+	cols  reg
+	row0  reg // first row and column of the block
+	col0  reg
+	group reg // elements of the group
+	x, z  *side
+	acc   [][]reg
+	base  reg // of shared memory
+}
+
+// side is one operand of the product on its way to shared memory.
+type side struct {
+	value  kernel.Ref
+	refs   []kernel.Ref // what it is computed from
+	axes   []int
+	along  lineup
+	wide   int // elements of a slab's row
+	origin reg
+	extent reg
+	at     int // bytes of the slab in the buffer
+}
+
+// bytes is what a buffer of two slabs takes.
+func (f tiledForm) bufferBytes(size int) int {
+	return tiledDepth * size * (16*f.rows + tiledPad + 16*f.cols + tiledPad)
+}
+
+// shared is the dynamic shared memory of a block.
+func (f tiledForm) shared(size int) int {
+	n := 2 * f.bufferBytes(size)
+	if !f.one {
+		n += tiledThreads * size * f.rows * f.cols
+	}
+	return n
+}
+
+// emitTiled writes one variant of a product.
+func emitTiled(k *kernel.Kernel, p *product, form tiledForm) (*emitter, error) {
+	in := &k.Body[p.dot]
+	e := &tiledEmitter{emitter: newEmitter(k), p: p, form: form, t: in.Type, size: in.Type.Size(), chunk: k.Reductions[in.Imm].Tree.Chunk}
+	e.depth = make([]int, len(k.Body))
+	e.rares = k.Rares
+	for i, l := range k.Levels() {
+		if l != kernel.UniformLevel {
+			e.depth[i] = elementDepth
+		}
+	}
+	e.dynamic = form.shared(e.size)
+	e.begin()
+	if err := e.evalOuter(0); err != nil {
+		return nil, err
+	}
+	if err := e.multiply(); err != nil {
+		return nil, err
+	}
+	return e.emitter, e.finishTile()
+}
+
+// begin finds the block's tile and the place of its operands.
+func (e *tiledEmitter) begin() {
+	e.tid = e.tidHead()
+	e.group = e.slotReg(slotGroup, 0, 0)
+	e.rows, e.cols = e.slotReg(slotRows, 0, 0), e.slotReg(slotColumns, 0, 0)
+	bm, bn := int64(16*e.form.rows), int64(16*e.form.cols)
+	// Blocks of eight tile rows at a time share what they read of both operands.
+	tiles := func(n reg, of int64) reg {
+		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
+	}
+	tm, tn := tiles(e.rows, bm), tiles(e.cols, bn)
+	id := e.to(b32, "mov.u32", "%ctaid.x")
+	band := e.to(b32, "mul.lo.u32", tn, "8")
+	g := e.to(b32, "div.u32", id, band)
+	first := e.to(b32, "mul.lo.u32", g, "8")
+	high := e.to(b32, "min.u32", e.to(b32, "sub.u32", tm, first), "8")
+	in := e.to(b32, "sub.u32", id, e.to(b32, "mul.lo.u32", g, band))
+	col := e.to(b32, "div.u32", in, high)
+	row := e.to(b32, "add.u32", first, e.to(b32, "sub.u32", in, e.to(b32, "mul.lo.u32", col, high)))
+	e.row0 = e.to(b64, "mul.wide.u32", row, fmt.Sprint(bm))
+	e.col0 = e.to(b64, "mul.wide.u32", col, fmt.Sprint(bn))
+	e.batch = make([]reg, len(e.k.Axes))
+	if len(e.p.batch) > 0 {
+		e.decode(e.to(b32, "mov.u32", "%ctaid.y"), e.p.batch, e.batch)
+	}
+	e.axisAt = func(axis int) reg { return e.slotReg(slotStart, axis, 0) } // nothing uniform asks
+	e.addresses(e.batch)
+	e.base = e.def(b64, "mov.u64", "dyn")
+	dot := &e.k.Body[e.p.dot]
+	slab := tiledDepth * e.size * (16*e.form.rows + tiledPad)
+	e.x = &side{value: dot.A, refs: e.upTo(dot.A), axes: e.p.rows, along: e.form.x, wide: 16 * e.form.rows, origin: e.row0, extent: e.rows}
+	e.z = &side{value: dot.B, refs: e.upTo(dot.B), axes: e.p.cols, along: e.form.z, wide: 16 * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
+}
+
+// upTo lists, in body order, what values need, the product itself excluded.
+func (e *tiledEmitter) upTo(values ...kernel.Ref) []kernel.Ref {
+	need := map[kernel.Ref]bool{}
+	for _, v := range values {
+		need[v] = e.depth[v] >= elementDepth
+	}
+	var out []kernel.Ref
+	for i := len(e.k.Body) - 1; i >= 0; i-- {
+		r := kernel.Ref(i)
+		if !need[r] || r == e.p.dot {
+			continue
+		}
+		out = append([]kernel.Ref{r}, out...)
+		e.k.Body[i].Operands(func(o kernel.Ref) {
+			if e.depth[o] >= elementDepth {
+				need[o] = true
+			}
+		})
+	}
+	return out
+}
+
+// multiply runs over the group and leaves the sums in acc.
+func (e *tiledEmitter) multiply() error {
+	e.acc = make([][]reg, e.form.rows)
+	for i := range e.acc {
+		e.acc[i] = make([]reg, e.form.cols)
+		for j := range e.acc[i] {
+			e.acc[i][j] = e.reg(classOf(e.t))
+		}
+	}
+	e.clear()
+	next := e.to(b64, "mov.b64", e.base)            // buffer to fill
+	k := e.to(b64, "mov.b64", "0")                  // first step of the slabs in it
+	kept := e.to(b32, "mov.b32", fmt.Sprint(0))     // steps of the chunk so far
+	used := e.to(b64, "mov.b64", e.base)            // buffer to use
+	folded := e.to(pred, "setp.ne.u32", kept, kept) // a chunk was folded
+	load := func() ([]*tile, error) {
+		tiles := append(e.fetch(e.x, k), e.fetch(e.z, k)...)
+		for _, t := range tiles {
+			if err := e.evalTile(e.loadsOf(t.refs), t); err != nil {
+				return nil, err
+			}
+		}
+		return tiles, nil
+	}
+	fill := func(tiles []*tile) error {
+		for _, t := range tiles {
+			if err := e.evalTile(t.refs, t); err != nil {
+				return err
+			}
+			t.put(next)
+		}
+		return nil
+	}
+	tiles, err := load()
+	if err != nil {
+		return err
+	}
+	if err := fill(tiles); err != nil {
+		return err
+	}
+	e.op("bar.sync", "0")
+	loop, end := e.label(), e.label()
+	e.place(loop)
+	e.op("mov.b64", used, next)
+	// The other buffer: the sum of both addresses less this one.
+	both := e.to(b64, "add.s64", e.to(b64, "add.s64", e.base, e.base), fmt.Sprint(e.form.bufferBytes(e.size)))
+	e.op("sub.s64", next, both, next)
+	e.op("add.s64", k, k, fmt.Sprint(tiledDepth))
+	if tiles, err = load(); err != nil {
+		return err
+	}
+	for kk := range tiledDepth {
+		e.step(used, kk)
+	}
+	if err := fill(tiles); err != nil {
+		return err
+	}
+	e.op("bar.sync", "0")
+	if !e.form.one {
+		e.op("add.u32", kept, kept, fmt.Sprint(tiledDepth))
+		more := e.label()
+		e.opIf(e.to(pred, "setp.lt.u32", kept, fmt.Sprint(e.chunk)), "bra", more)
+		e.fold(folded)
+		e.op("setp.eq.u32", folded, kept, kept)
+		e.op("mov.b32", kept, "0")
+		e.clear()
+		e.place(more)
+	}
+	e.opIf(e.to(pred, "setp.lt.s64", k, e.group), "bra", loop)
+	e.place(end)
+	if !e.form.one {
+		last := e.label()
+		e.opIf(e.to(pred, "setp.eq.u32", kept, "0"), "bra", last)
+		e.fold(folded)
+		e.place(last)
+		for i := range e.acc {
+			for j := range e.acc[i] {
+				e.op("ld.shared"+classType[classOf(e.t)], e.acc[i][j], e.total(i, j))
+			}
+		}
+	}
+	return nil
+}
+
+func (e *tiledEmitter) clear() {
+	for _, row := range e.acc {
+		for _, r := range row {
+			e.op("mov"+classType[classOf(e.t)], r, "0")
+		}
+	}
+}
+
+// step multiplies one column of the first slab with one row of the second.
+func (e *tiledEmitter) step(buffer reg, kk int) {
+	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, "15") })
+	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, "4") })
+	// Threads of a warp read neighbouring fours.
+	at := func(name string, lane reg) reg {
+		return e.head(name, func() reg { return e.def(b64, "mul.wide.u32", lane, fmt.Sprint(4*e.size)) })
+	}
+	read := func(s *side, lane reg, n int) []reg {
+		var out []reg
+		p := e.to(b64, "add.s64", buffer, lane)
+		for i := range n / 4 {
+			off := int64(s.at + e.size*(kk*(s.wide+tiledPad)+64*i))
+			out = append(out, e.sharedFour(p, off)...)
+		}
+		return out
+	}
+	x := read(e.x, at("ty bytes", ty), e.form.rows)
+	z := read(e.z, at("tx bytes", tx), e.form.cols)
+	for i := range x {
+		for j := range z {
+			r := e.acc[i][j]
+			if e.t.IsFloat() {
+				e.op("fma.rn"+suffix(e.t), r, x[i], z[j], r)
+			} else {
+				e.op("mad.lo"+suffix(e.t), r, x[i], z[j], r)
+			}
+		}
+	}
+}
+
+// head defines a value in the head, once.
+func (e *emitter) head(name string, make func() reg) reg {
+	if r, ok := e.consts[name]; ok {
+		return r
+	}
+	r := make()
+	e.consts[name] = r
+	return r
+}
+
+// sharedFour reads four elements that lie side by side.
+func (e *tiledEmitter) sharedFour(p reg, off int64) []reg {
+	c := classOf(e.t)
+	r := []reg{e.reg(c), e.reg(c), e.reg(c), e.reg(c)}
+	if e.size == 4 {
+		e.op("ld.shared.v4.b32", group(r), mem(p, off))
+		return r
+	}
+	e.op("ld.shared.v2.b64", group(r[:2]), mem(p, off))
+	e.op("ld.shared.v2.b64", group(r[2:]), mem(p, off+16))
+	return r
+}
+
+// total is where the sum of the chunks before has its place.
+func (e *tiledEmitter) total(i, j int) string {
+	p := e.head("totals", func() reg {
+		return e.def(b64, "add.s64", e.base, e.def(b64, "mul.wide.u32", e.tid, fmt.Sprint(e.size)))
+	})
+	return mem(p, int64(2*e.form.bufferBytes(e.size)+tiledThreads*e.size*(i*e.form.cols+j)))
+}
+
+// fold adds the chunk in the accumulators to the totals; the first one is taken as
+// it is.
+func (e *tiledEmitter) fold(folded reg) {
+	c := classOf(e.t)
+	for i := range e.acc {
+		for j, r := range e.acc[i] {
+			old := e.reg(c)
+			e.op("mov"+classType[c], old, "0")
+			e.opIf(folded, "ld.shared"+classType[c], old, e.total(i, j))
+			sum, _ := e.arith(kernel.OpAdd, e.t, old, r)
+			e.op("st.shared"+classType[c], e.total(i, j), e.to(c, "selp"+classType[c], sum, r, folded))
+		}
+	}
+}
