@@ -64,6 +64,15 @@ func conformanceSpecs(elements int64) []ptxtest.Spec {
 		out = append(out, ptxtest.FirstAxis(200000, 17, t)...)
 	}
 	out = append(out, ptxtest.FirstAxis(1000, 20000, kernel.ColumnsTree)...)
+	for _, k := range []int64{1, 3, 16, 100, 1024, 1025, 2500} {
+		out = append(out, ptxtest.Products(5, k, 7)...)
+		out = append(out, ptxtest.Products(200, k, 132)...)
+	}
+	out = append(out, ptxtest.Products(1500, 64, 2100)...)
+	out = append(out, ptxtest.Products(1, 300, 4000)...)
+	for _, n := range []int64{1, 9, 1024, 1025, 5000} {
+		out = append(out, ptxtest.Scans(300, n)...)
+	}
 	out = append(out, ptxtest.FirstAxisTypes(500, 70, kernel.ColumnsTree)...)
 	out = append(out, ptxtest.FirstAxisTypes(5000, 20, kernel.ColumnsTree)...)
 	return out

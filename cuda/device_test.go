@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel/ptx"
 )
 
 // device is the GPU under test with the functions loaded so far.
 type device struct {
+	driver *driver.Driver
 	ctx    *driver.Context
 	target ptx.Target
 
@@ -70,7 +72,7 @@ func openDevice(t *testing.T) *device {
 	t.Logf("%s, compute capability %d.%d, %d multiprocessors, %d MiB, driver for CUDA %d.%d, %d processors",
 		name, major, minor, sms, mem>>20, d.Version()/1000, d.Version()%1000/10, runtime.GOMAXPROCS(0))
 	return &device{
-		ctx: ctx, loaded: map[string]*loading{},
+		driver: d, ctx: ctx, loaded: map[string]*loading{},
 		target: ptx.Target{Major: major, Minor: minor, Multiprocessors: sms},
 	}
 }
@@ -91,7 +93,9 @@ func (d *device) function(e *ptx.Entry) (driver.Function, error) {
 			l.err = err
 			return
 		}
-		l.fn, l.err = m.Function(e.Name)
+		if l.fn, l.err = m.Function(e.Name); l.err == nil && e.Shared > 48<<10 {
+			l.err = l.fn.AllowDynamicShared(e.Shared)
+		}
 	})
 	if l.err != nil {
 		return driver.Function{}, fmt.Errorf("%s: %w", e.Name, l.err)
@@ -108,12 +112,26 @@ func (d *device) run(s driver.Stream, p *ptx.Plan, scratch, fault driver.Ptr) er
 			return err
 		}
 		params := driver.NewParams(st.Entry.ParamBytes())
+		if n := len(st.Maps); n > 0 {
+			params = driver.NewMapParams(n, len(st.Params))
+		}
+		for i, m := range st.Maps {
+			t := driver.ElementBF16
+			if m.Type == ir.F16 {
+				t = driver.ElementF16
+			}
+			b, err := d.driver.EncodeTensorMap(t, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+			if err != nil {
+				return fmt.Errorf("%s: map %d %+v: %w", st.Entry.Name, i, m, err)
+			}
+			params.PutBytes(i*ptx.MapBytes, b[:])
+		}
 		for i, v := range st.Params {
-			params.PutU64(8*i, v)
+			params.PutU64(len(st.Maps)*ptx.MapBytes+8*i, v)
 		}
 		grid := driver.Dim{X: st.GridX, Y: st.GridY, Z: 1}
 		block := driver.Dim{X: uint32(st.Entry.Threads), Y: 1, Z: 1}
-		if err := f.Launch(s, grid, block, 0, params); err != nil {
+		if err := f.Launch(s, grid, block, uint32(st.Entry.Shared), params); err != nil {
 			return fmt.Errorf("%s: %w", st.Entry.Name, err)
 		}
 	}

@@ -22,6 +22,7 @@ type functions struct {
 	occupancyMaxActiveBlocks                                        uintptr
 	streamBeginCapture, streamEndCapture                            uintptr
 	graphInstantiate, graphLaunch, graphDestroy, graphExecDestroy   uintptr
+	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
 }
 
 // symbol pairs an entry point's exported name with the place that keeps it. A
@@ -32,10 +33,16 @@ type symbol struct {
 	later string
 }
 
+// optional marks an entry point whose absence takes one ability away.
+const optional = "optional"
+
 // find sets every entry point by asking the library for its address.
 func (f *functions) find(lookup func(name string) (uintptr, error)) error {
 	for _, s := range f.symbols() {
 		p, err := lookup(s.name)
+		if err != nil && s.later == optional {
+			continue
+		}
 		if err != nil && s.later != "" {
 			p, err = lookup(s.later)
 		}
@@ -97,5 +104,6 @@ func (f *functions) symbols() []symbol {
 		{"cuGraphLaunch", &f.graphLaunch, ""},
 		{"cuGraphDestroy", &f.graphDestroy, ""},
 		{"cuGraphExecDestroy", &f.graphExecDestroy, ""},
+		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},
 	}
 }

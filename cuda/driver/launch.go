@@ -23,6 +23,11 @@ type Params struct {
 	// are kept alive by the struct that the call itself keeps alive.
 	list [5]uintptr
 	buf  [maxParamBytes]byte
+
+	// Where a block holds tensor maps, the driver is given the place of each parameter:
+	// how far apart it wants them depends on their alignment.
+	starts []int
+	each   []uintptr
 }
 
 const (
@@ -39,11 +44,28 @@ func NewParams(size int) *Params {
 	return &Params{size: uintptr(size)}
 }
 
+// NewMapParams makes a block that begins with tensor maps, followed by values of 8
+// bytes.
+func NewMapParams(maps, values int) *Params {
+	p := NewParams(maps*TensorMapBytes + 8*values)
+	for i := range maps {
+		p.starts = append(p.starts, i*TensorMapBytes)
+	}
+	for i := range values {
+		p.starts = append(p.starts, maps*TensorMapBytes+8*i)
+	}
+	p.each = make([]uintptr, len(p.starts))
+	return p
+}
+
 // PutU32 stores a 4-byte value at a byte offset.
 func (p *Params) PutU32(offset int, v uint32) { binary.LittleEndian.PutUint32(p.buf[offset:], v) }
 
 // PutU64 stores an 8-byte value at a byte offset.
 func (p *Params) PutU64(offset int, v uint64) { binary.LittleEndian.PutUint64(p.buf[offset:], v) }
+
+// PutBytes stores bytes at an offset.
+func (p *Params) PutBytes(offset int, b []byte) { copy(p.buf[offset:p.size], b) }
 
 // Bytes is the block itself.
 func (p *Params) Bytes() []byte { return p.buf[:p.size] }
@@ -52,6 +74,19 @@ func (p *Params) Bytes() []byte { return p.buf[:p.size] }
 // current. The list's addresses are taken here, after the compiler has put p
 // on the heap (it is an argument of the call gate), where objects do not move.
 func (f Function) Launch(s Stream, grid, block Dim, shared uint32, p *Params) error {
+	if len(p.starts) > 0 {
+		for i, at := range p.starts {
+			p.each[i] = uintptr(unsafe.Pointer(&p.buf[at]))
+		}
+		code := call(f.d.fn.launchKernel, f.handle,
+			uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
+			uintptr(block.X), uintptr(block.Y), uintptr(block.Z),
+			uintptr(shared), s.handle, uintptr(unsafe.Pointer(&p.each[0])), 0)
+		if uint32(code) == 0 {
+			return nil
+		}
+		return f.d.failure("cuLaunchKernel", int(int32(code)))
+	}
 	p.list = [5]uintptr{
 		extraBuffer, uintptr(unsafe.Pointer(&p.buf)),
 		extraSize, uintptr(unsafe.Pointer(&p.size)),

@@ -31,6 +31,7 @@ type asm struct {
 	labels     int
 	shared     int // bytes of static shared memory
 	dynamic    int // bytes of shared memory that the launch gives
+	maps       int // tensor maps, which come before the other parameters
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
@@ -139,11 +140,18 @@ func group(rs []reg) string {
 // finish puts the entry together.
 func (a *asm) finish(t Target, name string, threads int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", isa, t.arch())
+	version, arch := isa, t.arch()
+	if a.maps > 0 {
+		version, arch = hopperISA, "sm_90a"
+	}
+	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", version, arch)
 	if a.dynamic > 0 {
 		b.WriteString(".extern .shared .align 16 .b8 dyn[];\n\n")
 	}
 	fmt.Fprintf(&b, ".visible .entry %s(\n", name)
+	for i := range a.maps {
+		fmt.Fprintf(&b, "\t.param .align 64 .b8 m%d[%d],\n", i, MapBytes)
+	}
 	for i, s := range a.slots {
 		comma := ","
 		if i == len(a.slots)-1 {
@@ -151,7 +159,11 @@ func (a *asm) finish(t Target, name string, threads int) string {
 		}
 		fmt.Fprintf(&b, "\t.param .u64 a%d%s // %s\n", i, comma, s)
 	}
-	fmt.Fprintf(&b, ")\n.maxntid %d, 1, 1\n{\n", threads)
+	fmt.Fprintf(&b, ")\n.maxntid %d, 1, 1\n", threads)
+	if a.maps > 0 {
+		b.WriteString(".minnctapersm 1\n")
+	}
+	b.WriteString("{\n")
 	for c := class(0); c < numClasses; c++ {
 		if a.counts[c] > 0 {
 			fmt.Fprintf(&b, "\t.reg %s %s<%d>;\n", classType[c], classPrefix[c], a.counts[c]+1)

@@ -41,6 +41,8 @@ type tile struct {
 	position func(lane int) reg
 	load     func(in *kernel.Instr) []reg // in place of a vector at the address; nil for that
 
+	store func(in *kernel.Instr, vals []reg) // in place of a store to the address
+
 	refs []kernel.Ref     // of a tile on its way to shared memory: what it computes
 	put  func(buffer reg) // and how it gets there
 }
@@ -126,6 +128,10 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 			vals := make([]reg, t.n)
 			for l := range vals {
 				vals[l] = e.value(in.A, t, l)
+			}
+			if t.store != nil {
+				t.store(in, vals)
+				continue
 			}
 			base, off := t.address(int(in.Imm))
 			e.storeVector(in.Type, vals, base, off, t.guard)

@@ -43,11 +43,13 @@ type Entry struct {
 	Text    string // a complete PTX module with this entry alone
 	Threads int    // of a block
 	Shared  int    // bytes of dynamic shared memory that a launch gives each block
+	Maps    int    // tensor maps, which stand before the other parameters
 	slots   []slot
 }
 
-// ParamBytes is the size of the parameter block, which holds 8-byte values.
-func (e *Entry) ParamBytes() int { return 8 * len(e.slots) }
+// ParamBytes is the size of the parameter block, which holds the tensor maps and then
+// 8-byte values.
+func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 
 // Generate looks at a verified kernel and says whether and how it runs on the
 // target. The error is [*Unsupported] for what is not covered.
@@ -170,6 +172,11 @@ func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
 	return m.entry(name, tiledThreads, func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
 }
 
+func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
+	name := fmt.Sprintf("matrix%d_%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
+	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, f) })
+}
+
 func (m *Module) elementwiseEntry(width int) (*Entry, error) {
 	return m.entry(fmt.Sprintf("v%d", width), elementwiseThreads, func() (*emitter, error) {
 		return emitElementwise(m.k, width)
@@ -216,7 +223,7 @@ func (m *Module) entry(variant string, threads int, make func() (*emitter, error
 		return nil, m.refuse("%v", err)
 	}
 	name := "k_" + identifier(m.k.Name) + "_" + variant
-	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, slots: em.slots}
+	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, slots: em.slots}
 	m.entries[variant] = e
 	return e, nil
 }

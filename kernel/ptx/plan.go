@@ -24,6 +24,7 @@ type Step struct {
 	GridX  uint32
 	GridY  uint32
 	Params []uint64
+	Maps   []TensorMap // Entry.Maps of them
 }
 
 // maxBlocks is the limit of a grid's first dimension.

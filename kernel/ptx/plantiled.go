@@ -15,6 +15,9 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
 		return m.halve(p, l, base, m.planTiled)
 	}
+	if done, err := m.planMatrix(p, l, base, z, batch); done || err != nil {
+		return err
+	}
 	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
 	tiles := func(f tiledForm) int64 {
 		return batch * ((z.rows + int64(16*f.rows) - 1) / int64(16*f.rows)) * ((z.cols + int64(16*f.cols) - 1) / int64(16*f.cols))
@@ -30,7 +33,7 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	dot := &m.k.Body[m.form.dot]
 	f.x = m.lineupOf(l, base, dot.A, m.form.rows)
 	f.z = m.lineupOf(l, base, dot.B, m.form.cols)
-	if m.fours(l, base, m.outside(), m.form.cols) {
+	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile
 	}
 	e, err := m.tiledEntry(f)
@@ -50,9 +53,9 @@ func (m *Module) lineupOf(l *kernel.Launch, base []uint64, v kernel.Ref, axes []
 	args := map[int]bool{}
 	m.argsOf(v, args)
 	switch {
-	case m.fours(l, base, args, m.form.reduced):
+	case m.neighbours(4, l, base, args, m.form.reduced):
 		return alongGroup
-	case m.fours(l, base, args, axes):
+	case m.neighbours(4, l, base, args, axes):
 		return alongTile
 	}
 	return single
@@ -82,11 +85,11 @@ func (m *Module) outside() map[int]bool {
 	return args
 }
 
-// fours reports whether four elements along the last of the axes are one aligned
+// neighbours reports whether n elements along the last of the axes are an aligned
 // vector of every argument that moves along it, and none is cut off.
-func (m *Module) fours(l *kernel.Launch, base []uint64, args map[int]bool, axes []int) bool {
+func (m *Module) neighbours(n int, l *kernel.Launch, base []uint64, args map[int]bool, axes []int) bool {
 	axis := axes[len(axes)-1]
-	if l.Extents[axis]%4 != 0 {
+	if l.Extents[axis]%int64(n) != 0 {
 		return false
 	}
 	for i := range args {
@@ -94,7 +97,7 @@ func (m *Module) fours(l *kernel.Launch, base []uint64, args map[int]bool, axes 
 		case kernel.Strided:
 			return false
 		case kernel.Unit:
-			if !aligned(m.k, l, base, i, axis, 4) {
+			if !aligned(m.k, l, base, i, axis, n) {
 				return false
 			}
 		}

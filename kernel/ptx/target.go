@@ -31,6 +31,13 @@ func (t Target) sms() int64 {
 // so that every driver since CUDA 11.8 accepts the text.
 const isa = "7.8"
 
+// hopperISA is the version for the matrix units of Hopper, and MapBytes the size of a
+// tensor map among the parameters.
+const (
+	hopperISA = "8.0"
+	MapBytes  = 128
+)
+
 func (t Target) arch() string {
 	// Text for sm_80 runs everywhere later; nothing in use needs more.
 	if t.Major >= 9 {

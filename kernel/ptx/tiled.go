@@ -85,15 +85,8 @@ func (f tiledForm) shared(size int) int {
 
 // emitTiled writes one variant of a product.
 func emitTiled(k *kernel.Kernel, p *product, form tiledForm) (*emitter, error) {
-	in := &k.Body[p.dot]
-	e := &tiledEmitter{emitter: newEmitter(k), p: p, form: form, t: in.Type, size: in.Type.Size(), chunk: k.Reductions[in.Imm].Tree.Chunk}
-	e.depth = make([]int, len(k.Body))
-	e.rares = k.Rares
-	for i, l := range k.Levels() {
-		if l != kernel.UniformLevel {
-			e.depth[i] = elementDepth
-		}
-	}
+	e := newTiled(k, p)
+	e.form = form
 	e.dynamic = form.shared(e.size)
 	e.begin()
 	if err := e.evalOuter(0); err != nil {
@@ -103,6 +96,19 @@ func emitTiled(k *kernel.Kernel, p *product, form tiledForm) (*emitter, error) {
 		return nil, err
 	}
 	return e.emitter, e.finishTile()
+}
+
+func newTiled(k *kernel.Kernel, p *product) *tiledEmitter {
+	in := &k.Body[p.dot]
+	e := &tiledEmitter{emitter: newEmitter(k), p: p, t: in.Type, size: in.Type.Size(), chunk: k.Reductions[in.Imm].Tree.Chunk}
+	e.depth = make([]int, len(k.Body))
+	e.rares = k.Rares
+	for i, l := range k.Levels() {
+		if l != kernel.UniformLevel {
+			e.depth[i] = elementDepth
+		}
+	}
+	return e
 }
 
 // begin finds the block's tile and the place of its operands.

@@ -97,7 +97,7 @@ func (e *tiledEmitter) walk(t *tile, idx []reg, axis int) {
 		p := e.ptr[arg]
 		a := e.k.Args[arg]
 		for ax, r := range idx {
-			if r == "" || e.batch[ax] != "" { // e.ptr has moved along the batch
+			if r == "" || e.batch[ax] != "" && e.maps == 0 { // e.ptr has moved along the batch
 
 				continue
 			}
@@ -139,13 +139,7 @@ func (e *tiledEmitter) walk(t *tile, idx []reg, axis int) {
 
 // finishTile computes what follows the product, and stores it.
 func (e *tiledEmitter) finishTile() error {
-	var stores []kernel.Ref
-	for i := range e.k.Body {
-		if e.k.Body[i].Op == kernel.OpStore {
-			stores = append(stores, kernel.Ref(i))
-		}
-	}
-	refs := e.upTo(stores...)
+	refs := e.upTo(e.stores()...)
 	tx, ty := e.consts["tx"], e.consts["ty"]
 	n, axis := 1, -1
 	if e.form.out == alongTile {

@@ -60,3 +60,38 @@ func Scans(rows, n int64) []Spec {
 	add("beside a maximum", ir.F32, Normal, "y = scan_sum(x - reduce_max(x))")
 	return out
 }
+
+// Matrices lists products of bf16 and f16 matrices that the matrix units take: m×k
+// by k×n, in all orders of storage, with what follows them, and in batches.
+func Matrices(m, k, n int64) []Spec {
+	var out []Spec
+	for _, t := range []ir.DType{ir.BF16, ir.F16} {
+		for _, turn := range []string{"nn", "nt", "tn", "tt"} {
+			x := Arg{Name: "x", Type: t, Axes: "sub", Fill: Normal}
+			z := Arg{Name: "z", Type: t, Axes: "bsu", Fill: Normal}
+			if turn[0] == 't' {
+				x.Axes, x.Order = "usb", []int{1, 0, 2}
+			}
+			if turn[1] == 't' {
+				z.Axes, z.Order = "bus", []int{0, 2, 1}
+			}
+			s := Spec{Name: fmt.Sprintf("matrix %s %s %dx%dx%d", turn, t, m, k, n), Kernel: fmt.Sprintf("matrix %s %s", turn, t), Class: "matrix",
+				Axes: "prp", Extents: []int64{m, k, n}, Compute: ir.F32, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}, Text: "y = reduce_dot(x, z)"}
+			out = append(out, s)
+			if turn != "nn" {
+				continue
+			}
+			s.Name, s.Kernel = "rounded "+s.Name, "rounded "+s.Kernel
+			s.Out = []Arg{{Name: "y", Type: t, Axes: "sbu"}}
+			out = append(out, s)
+			s.Name, s.Kernel = "biased "+s.Name, "biased "+s.Kernel
+			s.In = append(s.In[:2:2], Arg{Name: "b", Type: t, Axes: "bbu", Fill: Normal})
+			s.Text = "y = max(reduce_dot(x, z) + b, 0)"
+			out = append(out, s)
+			x.Axes, z.Axes = "ssub", "sbsu"
+			out = append(out, Spec{Name: fmt.Sprintf("batch of matrices %s %dx%dx%d", t, m, k, n), Kernel: fmt.Sprintf("batch of matrices %s", t), Class: "matrix",
+				Axes: "pprp", Extents: []int64{3, m, k, n}, Compute: ir.F32, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "ssbu"}}, Text: "y = reduce_dot(x, z)"})
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package cuda_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
+)
+
+// TestMatrix checks products on the matrix units, whose order of summation is their
+// own, against the interpreter: what differs is less than a step of the result's
+// type, and the roundings of sums of that length.
+func TestMatrix(t *testing.T) {
+	d := openDevice(t)
+	for _, size := range [][3]int64{{128, 64, 256}, {256, 128, 256}, {64, 72, 40}, {200, 264, 328}, {136, 1096, 1000}, {1024, 4096, 512}} {
+		for _, s := range ptxtest.Matrices(size[0], size[1], size[2]) {
+			err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) })
+			if err != nil {
+				t.Errorf("%s: %v", s.Name, err)
+			}
+		}
+	}
+}
+
+func checkMatrix(d *device, c *ptxtest.Case) error {
+	want, err := c.Reference(runtime.GOMAXPROCS(0))
+	if err != nil {
+		return err
+	}
+	m, err := ptx.Generate(c.Kernel, d.target)
+	if err != nil {
+		return err
+	}
+	mem := &memory{ctx: d.ctx}
+	defer func() { _ = mem.free() }()
+	c.Poison()
+	base := make([]uint64, len(c.Buffers))
+	for i, b := range c.Buffers {
+		p, err := mem.alloc(uint64(b.Size()))
+		if err != nil {
+			return err
+		}
+		base[i] = uint64(p)
+		if err := d.ctx.CopyToDevice(p, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	plan, err := m.Plan(c.Launch, base)
+	if err != nil {
+		return err
+	}
+	if d.target.Major == 9 && plan.Steps[0].Entry.Maps == 0 {
+		return fmt.Errorf("not on the matrix units: %s", entryNames(plan))
+	}
+	if err := d.run(d.ctx.DefaultStream(), plan, 0, 0); err != nil {
+		return err
+	}
+	for i, b := range c.Buffers {
+		if !b.Out {
+			continue
+		}
+		got := make([]byte, b.Size())
+		if err := d.ctx.CopyToHost(got, driver.Ptr(base[i])); err != nil {
+			return fmt.Errorf("%s: %w", entryNames(plan), err)
+		}
+		k := float64(c.Launch.Extents[len(c.Launch.Extents)-2])
+		worst, at := 0.0, 0
+		for j := range len(got) / b.Type.Size() {
+			x, y := floatAt(b.Type, got, j), floatAt(b.Type, want[i], j)
+			off := math.Abs(x-y) / (math.Abs(y)*step(b.Type) + k*0x1p-20)
+			if math.IsNaN(off) || off > worst {
+				worst, at = off, j
+			}
+		}
+		if !(worst <= 1) {
+			return fmt.Errorf("%s: element %d is %v, expected %v", entryNames(plan), at, floatAt(b.Type, got, at), floatAt(b.Type, want[i], at))
+		}
+	}
+	return nil
+}
+
+func step(t ir.DType) float64 {
+	switch t {
+	case ir.BF16:
+		return 0x1p-7
+	case ir.F16:
+		return 0x1p-10
+	}
+	return 0x1p-18
+}
+
+func floatAt(t ir.DType, b []byte, i int) float64 {
+	u := func(n int) (v uint64) {
+		for j := range n {
+			v |= uint64(b[i*n+j]) << (8 * j)
+		}
+		return v
+	}
+	switch t {
+	case ir.BF16:
+		return float64(kernel.BF16ToF32(uint16(u(2))))
+	case ir.F16:
+		return float64(kernel.F16ToF32(uint16(u(2))))
+	}
+	return float64(math.Float32frombits(uint32(u(4))))
+}
+
+// TestMeasureProducts prints the rate of products, for comparison with the vendor's
+// library (bench/peers has the same sizes).
+func TestMeasureProducts(t *testing.T) {
+	if !*measure {
+		t.Skip("skipped: measures only with -measure")
+	}
+	d := openDevice(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := d.ctx.SetCurrent(); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{device: d, t: t, copies: map[int64]float64{}}
+	if err := b.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	rate := func(s ptxtest.Spec) {
+		ms, _, names, err := b.kernelTime(s)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			return
+		}
+		flops := 2.0
+		for _, n := range s.Extents {
+			flops *= float64(n)
+		}
+		t.Logf("%-44s %10.1f µs %8.1f TFLOP/s %s", s.Name, ms*1000, flops/ms/1e9, names)
+	}
+	for _, n := range []int64{1024, 2048, 4096, 8192} {
+		all := ptxtest.Matrices(n, n, n)
+		rate(all[1]) // nn bf16, rounded
+		rate(all[4]) // nt
+		if n == 4096 {
+			rate(all[2]) // biased
+			rate(all[5])
+			rate(all[6])
+		}
+	}
+	rate(ptxtest.Matrices(4096, 11008, 4096)[1])
+	for _, n := range []int64{1024, 4096, 8192} {
+		rate(ptxtest.Products(n, n, n)[0])
+	}
+	rate(ptxtest.Products(4096, 4096, 4096)[4]) // transposed
+	rate(ptxtest.Products(2048, 2048, 2048)[1]) // f64
+}

@@ -1,0 +1,301 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// matrixForm is one variant of a product of bf16 or f16 matrices on Hopper's
+// matrix units: a block computes a tile of 128 rows by cols columns. One thread
+// brings slabs of both operands through the bulk copy engine into a ring in shared
+// memory; two groups of 128 threads multiply 64 rows each by asynchronous wgmma,
+// accumulating in f32 over the whole group, 16 steps at a time in ascending order.
+// That order, not the chunks of the kernel's tree, is what the bits follow: those of
+// this kind of device.
+type matrixForm struct {
+	cols         int // of a tile: 128 or 256
+	turnX, turnZ bool
+	pairs        bool // results and what goes with them move along columns as vectors
+}
+
+const (
+	matrixRows    = 128
+	matrixDepth   = 64
+	matrixThreads = 384
+	matrixRing    = 200 << 10 // bytes of shared memory for slabs
+	slabX         = 2 * matrixRows * matrixDepth
+	boxBytes      = 2 * 64 * 64 // of a box of 64 by 64 elements
+)
+
+func (f matrixForm) slab() int   { return slabX + 2*f.cols*matrixDepth }
+func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
+
+// TensorMap describes a matrix to the bulk copy engine: its axes from the one whose
+// elements lie side by side, in elements and, from the second on, bytes.
+type TensorMap struct {
+	Type    ir.DType
+	Base    uint64
+	Extents [3]int64
+	Strides [2]int64
+	Box     [3]int32 // elements moved at once
+}
+
+type matrixEmitter struct {
+	*tiledEmitter
+	m     matrixForm
+	ring  reg // shared address of the slabs, 32 bits
+	full  reg // and of the barriers that tell that a slab is there,
+	empty reg // or was used
+	kt    reg // slabs of the group, 32 bits
+	warp  reg
+	lane  reg
+}
+
+// emitMatrix writes one variant of a product.
+func emitMatrix(k *kernel.Kernel, p *product, form matrixForm) (*emitter, error) {
+	e := &matrixEmitter{tiledEmitter: newTiled(k, p), m: form}
+	e.maps = 2
+	e.dynamic = form.stages()*form.slab() + 16*form.stages() + 1024
+	e.start()
+	if err := e.evalOuter(0); err != nil {
+		return nil, err
+	}
+	consumer, done := e.label(), e.label()
+	e.opIf(e.to(pred, "setp.ge.u32", e.tid, "128"), "bra", consumer)
+	e.op("setmaxnreg.dec.sync.aligned.u32", "40")
+	e.opIf(e.to(pred, "setp.ne.u32", e.tid, "0"), "bra", done)
+	e.produce()
+	e.op("bra", done)
+	e.place(consumer)
+	e.op("setmaxnreg.inc.sync.aligned.u32", "232")
+	if err := e.consume(); err != nil {
+		return nil, err
+	}
+	e.place(done)
+	return e.emitter, nil
+}
+
+// start readies the barriers.
+func (e *matrixEmitter) start() {
+	e.tid = e.tidHead()
+	e.group = e.slotReg(slotGroup, 0, 0)
+	e.rows, e.cols = e.slotReg(slotRows, 0, 0), e.slotReg(slotColumns, 0, 0)
+	e.batch = make([]reg, len(e.k.Axes))
+	for _, a := range e.p.batch {
+		e.batch[a] = e.reg(b64)
+	}
+	e.axisAt = func(axis int) reg { return e.slotReg(slotStart, axis, 0) }
+	for arg := range e.k.Args {
+		e.ptr[arg] = e.slotReg(slotPointer, arg, 0)
+	}
+	n := e.m.stages()
+	e.ring = e.def(b32, "and.b32", e.def(b32, "add.u32", e.def(b32, "mov.u32", "dyn"), "1023"), "0xfffffc00")
+	e.full = e.def(b32, "add.u32", e.ring, fmt.Sprint(n*e.m.slab()))
+	e.empty = e.def(b32, "add.u32", e.full, fmt.Sprint(8*n))
+	groups := e.def(b64, "add.u64", e.group, fmt.Sprint(matrixDepth-1))
+	e.kt = e.def(b32, "cvt.u32.u64", e.def(b64, "shr.u64", groups, "6"))
+	ready := e.label()
+	e.opIf(e.to(pred, "setp.ne.u32", e.tid, "0"), "bra", ready)
+	for s := range n {
+		e.op("mbarrier.init.shared::cta.b64", mem(e.full, int64(8*s)), "1")
+		e.op("mbarrier.init.shared::cta.b64", mem(e.empty, int64(8*s)), "8") // a thread of each warp that multiplies
+	}
+	e.op("fence.mbarrier_init.release.cluster")
+	e.op("fence.proxy.async")
+	e.place(ready)
+	e.op("bar.sync", "0")
+}
+
+// ringState walks the ring: the slab in use and the phase of its barriers.
+type ringState struct{ stage, phase, at, full, empty reg }
+
+func (e *matrixEmitter) newRing() ringState {
+	return ringState{
+		stage: e.to(b32, "mov.u32", "0"), phase: e.to(b32, "mov.u32", "0"), at: e.to(b32, "mov.u32", e.ring),
+		full: e.to(b32, "mov.u32", e.full), empty: e.to(b32, "mov.u32", e.empty),
+	}
+}
+
+func (e *matrixEmitter) advance(r ringState) {
+	on := e.label()
+	e.op("add.u32", r.stage, r.stage, "1")
+	e.op("add.u32", r.at, r.at, fmt.Sprint(e.m.slab()))
+	e.op("add.u32", r.full, r.full, "8")
+	e.op("add.u32", r.empty, r.empty, "8")
+	e.opIf(e.to(pred, "setp.lt.u32", r.stage, fmt.Sprint(e.m.stages())), "bra", on)
+	e.op("mov.u32", r.stage, "0")
+	e.op("xor.b32", r.phase, r.phase, "1")
+	e.op("mov.u32", r.at, e.ring)
+	e.op("mov.u32", r.full, e.full)
+	e.op("mov.u32", r.empty, e.empty)
+	e.place(on)
+}
+
+// await waits until the phase of a barrier is over.
+func (e *matrixEmitter) await(barrier, phase reg) {
+	again, over := e.label(), e.label()
+	e.place(again)
+	p := e.reg(pred)
+	e.op("mbarrier.try_wait.parity.shared::cta.b64", p, mem(barrier, 0), phase)
+	e.opIf(p, "bra", over)
+	e.op("bra", again)
+	e.place(over)
+}
+
+// eachTile runs f for every tile of the block: e.row0, e.col0 and the batch are those
+// of the tile.
+func (e *matrixEmitter) eachTile(f func(batch reg) error) error {
+	count := func(n reg, of int) reg {
+		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
+	}
+	tm, tn := count(e.rows, matrixRows), count(e.cols, e.m.cols)
+	plane := e.to(b32, "mul.lo.u32", tm, tn)
+	all := e.to(b32, "mul.lo.u32", plane, e.slotReg32(slotItems, 0))
+	id := e.to(b32, "mov.u32", "%ctaid.x")
+	step := e.to(b32, "mov.u32", "%nctaid.x")
+	loop, end := e.label(), e.label()
+	e.opIf(e.to(pred, "setp.ge.u32", id, all), "bra", end)
+	e.place(loop)
+	batch := e.to(b32, "div.u32", id, plane)
+	in := e.to(b32, "sub.u32", id, e.to(b32, "mul.lo.u32", batch, plane))
+	// Sixteen tile rows at a time share what they read of both operands.
+	band := e.to(b32, "mul.lo.u32", tn, "16")
+	g := e.to(b32, "div.u32", in, band)
+	first := e.to(b32, "mul.lo.u32", g, "16")
+	high := e.to(b32, "min.u32", e.to(b32, "sub.u32", tm, first), "16")
+	in = e.to(b32, "sub.u32", in, e.to(b32, "mul.lo.u32", g, band))
+	col := e.to(b32, "div.u32", in, high)
+	row := e.to(b32, "add.u32", first, e.to(b32, "sub.u32", in, e.to(b32, "mul.lo.u32", col, high)))
+	e.row0 = e.to(b64, "mul.wide.u32", row, fmt.Sprint(matrixRows))
+	e.col0 = e.to(b64, "mul.wide.u32", col, fmt.Sprint(e.m.cols))
+	if err := f(batch); err != nil {
+		return err
+	}
+	e.op("add.u32", id, id, step)
+	e.opIf(e.to(pred, "setp.lt.u32", id, all), "bra", loop)
+	e.place(end)
+	return nil
+}
+
+// produce brings the slabs of all tiles.
+func (e *matrixEmitter) produce() {
+	r := e.newRing()
+	maps := [2]reg{}
+	for i := range maps {
+		maps[i] = e.to(b64, "cvta.param.u64", e.to(b64, "mov.b64", fmt.Sprintf("m%d", i)))
+	}
+	_ = e.eachTile(func(batch reg) error {
+		row, col := e.to(b32, "cvt.u32.u64", e.row0), e.to(b32, "cvt.u32.u64", e.col0)
+		k, left := e.to(b32, "mov.u32", "0"), e.to(b32, "mov.u32", e.kt)
+		loop := e.label()
+		e.place(loop)
+		e.await(r.empty, e.to(b32, "xor.b32", r.phase, "1"))
+		e.op("mbarrier.arrive.expect_tx.shared::cta.b64", "_", mem(r.full, 0), fmt.Sprint(e.m.slab()))
+		bring := func(i int, turned bool, at, line reg, lines int) {
+			if !turned {
+				e.op("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", mem(at, 0),
+					fmt.Sprintf("[%s, {%s, %s, %s}]", maps[i], k, line, batch), mem(r.full, 0))
+				return
+			}
+			for box := range lines / 64 {
+				l := line
+				if box > 0 {
+					l = e.to(b32, "add.u32", line, fmt.Sprint(64*box))
+				}
+				e.op("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", mem(at, int64(box*boxBytes)),
+					fmt.Sprintf("[%s, {%s, %s, %s}]", maps[i], l, k, batch), mem(r.full, 0))
+			}
+		}
+		bring(0, e.m.turnX, r.at, row, matrixRows)
+		bring(1, e.m.turnZ, e.to(b32, "add.u32", r.at, fmt.Sprint(slabX)), col, e.m.cols)
+		e.advance(r)
+		e.op("add.u32", k, k, fmt.Sprint(matrixDepth))
+		e.op("sub.u32", left, left, "1")
+		e.opIf(e.to(pred, "setp.ne.u32", left, "0"), "bra", loop)
+		return nil
+	})
+}
+
+// consume multiplies the slabs and finishes each tile.
+func (e *matrixEmitter) consume() error {
+	e.warp = e.to(b32, "shr.u32", e.to(b32, "sub.u32", e.tid, "128"), "5") // 0 to 7
+	e.lane = e.to(b32, "and.b32", e.tid, "31")
+	leader := e.to(pred, "setp.eq.u32", e.lane, "0")
+	half := e.to(b32, "shr.u32", e.warp, "2")
+	acc := make([]reg, e.m.cols/2)
+	for i := range acc {
+		acc[i] = e.reg(b32)
+	}
+	r := e.newRing()
+	used := e.to(b32, "mov.u32", "0")
+	return e.eachTile(func(batch reg) error {
+		if len(e.p.batch) > 0 {
+			idx := make([]reg, len(e.k.Axes))
+			e.decode(batch, e.p.batch, idx)
+			for _, a := range e.p.batch {
+				e.op("mov.b64", e.batch[a], idx[a])
+			}
+		}
+		for _, a := range acc {
+			e.op("mov.b32", a, "0")
+		}
+		k := e.to(b32, "mov.u32", "0")
+		loop, first := e.label(), e.label()
+		e.place(loop)
+		e.await(r.full, r.phase)
+		x := e.descriptor(e.to(b32, "mad.lo.u32", half, fmt.Sprint(boxBytes), r.at))
+		z := e.descriptor(e.to(b32, "add.u32", r.at, fmt.Sprint(slabX)))
+		e.op("wgmma.fence.sync.aligned")
+		for s := range matrixDepth / 16 {
+			step := func(d reg, turned bool) reg {
+				by := 32 * s
+				if turned {
+					by = 2048 * s
+				}
+				return e.to(b64, "add.s64", d, fmt.Sprint(by>>4))
+			}
+			always := e.to(pred, "setp.eq.u32", k, k)
+			e.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%[2]s", e.m.cols, e.operandType()), group(acc),
+				step(x, e.m.turnX), step(z, e.m.turnZ), always, "1", "1", mark(e.m.turnX), mark(e.m.turnZ))
+		}
+		e.op("wgmma.commit_group.sync.aligned")
+		// One group stays in flight: the slab before is free once it is alone.
+		e.op("wgmma.wait_group.sync.aligned", "1")
+		e.opIf(e.to(pred, "setp.eq.u32", k, "0"), "bra", first)
+		e.opIf(leader, "mbarrier.arrive.shared::cta.b64", "_", mem(used, 0))
+		e.place(first)
+		e.op("mov.u32", used, r.empty)
+		e.advance(r)
+		e.op("add.u32", k, k, "1")
+		e.opIf(e.to(pred, "setp.lt.u32", k, e.kt), "bra", loop)
+		e.op("wgmma.wait_group.sync.aligned", "0")
+		e.opIf(leader, "mbarrier.arrive.shared::cta.b64", "_", mem(used, 0))
+		return e.results(acc)
+	})
+}
+
+// operandType is the type of both matrices.
+func (e *matrixEmitter) operandType() string {
+	if e.k.Body[e.k.Body[e.k.Body[e.p.dot].A].A].Type == ir.F16 {
+		return "f16"
+	}
+	return "bf16"
+}
+
+func mark(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// descriptor describes a slab in shared memory to the matrix units: boxes whose
+// lines of 128 bytes are swizzled over the banks. Eight lines are 1024 bytes; of a
+// turned matrix the next 64 columns are in the next box.
+func (e *matrixEmitter) descriptor(at reg) reg {
+	start := e.to(b64, "cvt.u64.u32", e.to(b32, "and.b32", e.to(b32, "shr.u32", at, "4"), "0x3fff"))
+	fixed := uint64(1)<<62 | uint64(1024>>4)<<32 | uint64(boxBytes>>4)<<16
+	return e.to(b64, "or.b64", start, e.constant(b64, fixed))
+}
