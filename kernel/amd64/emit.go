@@ -71,7 +71,18 @@ func (g *gen) instr(s step) {
 	}
 	switch in.Op {
 	case kernel.OpFma:
-		g.fma(in.Type, dst, ops)
+		g.fma(in.Type, dst, ops, pick(in.Type, asm.VFMADD231PS, asm.VFMADD231PD), pick(in.Type, asm.VFMADD213PS, asm.VFMADD213PD))
+	case opFnma:
+		g.fma(in.Type, dst, ops, pick(in.Type, asm.VFNMADD231PS, asm.VFNMADD231PD), pick(in.Type, asm.VFNMADD213PS, asm.VFNMADD213PD))
+	case opLogic:
+		g.logic(in, dst, ops)
+	case opAtLeast0:
+		x, zero, l := g.reg(ops[0]), g.tmp(), g.length(in.Type)
+		g.a.RVM(asm.VPXOR, l, zero, zero, asm.V(zero))
+		greater := g.tmp()
+		g.release(ops...)
+		g.a.RVM(pick(in.Type, asm.VMAXPS, asm.VMAXPD), l, greater, zero, asm.V(x)) // NaN and -0 stay
+		g.a.RVM(pick(in.Type, asm.VADDPS, asm.VADDPD), l, g.define(dst), greater, asm.V(zero))
 	case kernel.OpCvt:
 		x := g.reg(ops[0])
 		g.convert(g.k.Body[in.A].Type, in.Type, x, func() asm.Vec {
@@ -124,7 +135,9 @@ func (g *gen) inReg(l asm.Len, y asm.Arg) asm.Vec {
 	return t
 }
 
-func (g *gen) fma(t ir.DType, dst val, ops []val) {
+// fma emits a fused product and sum in the form that adds to its destination, or in
+// the one that multiplies it.
+func (g *gen) fma(t ir.DType, dst val, ops []val, adds, multiplies asm.Op) {
 	l := g.length(t)
 	a, b, c := ops[0], ops[1], ops[2]
 	overwrite := func(v val) asm.Vec { // v's register becomes the result
@@ -138,21 +151,36 @@ func (g *gen) fma(t ir.DType, dst val, ops []val) {
 	case g.dies(c) && c != a && c != b:
 		x, y := g.reg(a), g.arg(b)
 		g.lock[g.where[c]] = true
-		g.a.RVM(pick(t, asm.VFMADD231PS, asm.VFMADD231PD), l, overwrite(c), x, y)
+		g.a.RVM(adds, l, overwrite(c), x, y)
 	case g.dies(a) && distinct:
 		g.lock[g.where[a]] = true
 		x, y := g.reg(b), g.arg(c)
-		g.a.RVM(pick(t, asm.VFMADD213PS, asm.VFMADD213PD), l, overwrite(a), x, y)
+		g.a.RVM(multiplies, l, overwrite(a), x, y)
 	case g.dies(b) && distinct:
 		g.lock[g.where[b]] = true
 		x, y := g.reg(a), g.arg(c)
-		g.a.RVM(pick(t, asm.VFMADD213PS, asm.VFMADD213PD), l, overwrite(b), x, y)
+		g.a.RVM(multiplies, l, overwrite(b), x, y)
 	default:
 		x, y, z := g.reg(a), g.reg(b), g.arg(c)
 		r := g.define(dst)
 		g.a.RM(asm.VMOVUPS, l, r, z)
-		g.a.RVM(pick(t, asm.VFMADD231PS, asm.VFMADD231PD), l, r, x, asm.V(y))
+		g.a.RVM(adds, l, r, x, asm.V(y))
 	}
+}
+
+// logic emits an operation by bits of three operands, which overwrites the first.
+func (g *gen) logic(in *kernel.Instr, dst val, ops []val) {
+	l := g.length(in.Type)
+	x, y, z := g.reg(ops[0]), g.reg(ops[1]), g.arg(ops[2])
+	r := x
+	if g.dies(ops[0]) && ops[0] != ops[1] && ops[0] != ops[2] {
+		g.forget(int(x))
+		g.hold(x, dst)
+	} else {
+		r = g.define(dst)
+		g.a.RM(asm.VMOVUPS, l, r, asm.V(x))
+	}
+	g.a.RVMI(asm.VPTERNLOGD, l, r, y, z, uint8(in.Imm))
 }
 
 // choose emits m ? b : c.

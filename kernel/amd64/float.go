@@ -47,6 +47,12 @@ func (g *gen) floatOp(op kernel.Op, t ir.DType, x asm.Vec, y asm.Arg, out func()
 		round(2)
 	case kernel.OpTrunc:
 		round(3)
+	case opLesser:
+		rvm(asm.VMINPS, asm.VMINPD)
+	case opGreater:
+		rvm(asm.VMAXPS, asm.VMAXPD)
+	case opScale:
+		rvm(asm.VSCALEFPS, asm.VSCALEFPD)
 	case kernel.OpMin, kernel.OpMax:
 		g.minMaxFloat(op, t, x, g.inReg(l, y), out)
 	case kernel.OpEq:

@@ -67,6 +67,14 @@ func (m *maker) instr() {
 		c := []kernel.Op{kernel.OpEq, kernel.OpNe, kernel.OpLt, kernel.OpLe}[m.Intn(4)]
 		m.add(m.b.Op(c, ir.Bool, m.pick(t), m.pick(t)))
 	case 1:
+		if x, y := m.pick(t), m.pick(t); m.Intn(2) == 0 { // of what is compared
+			less := m.b.Op(kernel.OpLt, ir.Bool, x, y)
+			if m.Intn(2) == 0 {
+				x, y = y, x
+			}
+			op(kernel.OpSelect, less, x, y)
+			return
+		}
 		op(kernel.OpSelect, m.pick(ir.Bool), m.pick(t), m.pick(t))
 	case 2:
 		u := m.types[m.Intn(len(m.types))]
@@ -93,7 +101,11 @@ func (m *maker) instr() {
 		}
 		switch m.Intn(4) {
 		case 0:
-			op(kernel.OpFma, m.pick(t), m.pick(t), m.pick(t))
+			x := m.pick(t)
+			if m.Intn(3) == 0 {
+				x = m.b.Op(kernel.OpNeg, t, x)
+			}
+			op(kernel.OpFma, x, m.pick(t), m.pick(t))
 		case 1:
 			op(kernel.OpDiv, m.pick(t), m.pick(t))
 		case 2:

@@ -95,6 +95,7 @@ func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, e
 		}
 	}()
 	lowered, own := lower(k)
+	lowered = idioms(lowered, level == AVX512)
 	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, launchExtent: own, wide: level == AVX512, stream: stream, attempt: attempt, p: &program{k: k, level: level}}
 	g.turns = map[int]asm.Mem{}
 	g.scanning, g.splats = map[val]*scanState{}, map[splat]asm.Mem{}

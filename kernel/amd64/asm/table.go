@@ -54,6 +54,12 @@ const (
 	VFMADD132PD
 	VDPBF16PS
 	VPDPBUSD
+	VFNMADD213PS
+	VFNMADD213PD
+	VFNMADD231PS
+	VFNMADD231PD
+	VSCALEFPS
+	VSCALEFPD
 	VPAND
 	VPANDN
 	VPOR
@@ -232,6 +238,13 @@ var table = [numOps]row{
 	VFMADD132PD: {name: "vfmadd132pd", pp: 1, mm: 2, opc: 0x98, w: 1, ew: 1, elem: 8, enc: both},
 	VDPBF16PS:   {name: "vdpbf16ps", pp: 2, mm: 2, opc: 0x52, elem: 4, enc: evexOK},
 	VPDPBUSD:    {name: "vpdpbusd", pp: 1, mm: 2, opc: 0x50, elem: 4, enc: evexOK},
+
+	VFNMADD213PS: {name: "vfnmadd213ps", pp: 1, mm: 2, opc: 0xac, elem: 4, enc: both},
+	VFNMADD213PD: {name: "vfnmadd213pd", pp: 1, mm: 2, opc: 0xac, w: 1, ew: 1, elem: 8, enc: both},
+	VFNMADD231PS: {name: "vfnmadd231ps", pp: 1, mm: 2, opc: 0xbc, elem: 4, enc: both},
+	VFNMADD231PD: {name: "vfnmadd231pd", pp: 1, mm: 2, opc: 0xbc, w: 1, ew: 1, elem: 8, enc: both},
+	VSCALEFPS:    {name: "vscalefps", pp: 1, mm: 2, opc: 0x2c, elem: 4, enc: evexOK},
+	VSCALEFPD:    {name: "vscalefpd", pp: 1, mm: 2, opc: 0x2c, ew: 1, elem: 8, enc: evexOK},
 
 	VPAND:      {name: "vpand", ename: "vpandd", pp: 1, mm: 1, opc: 0xdb, elem: 4, enc: both},
 	VPANDN:     {name: "vpandn", ename: "vpandnd", pp: 1, mm: 1, opc: 0xdf, elem: 4, enc: both},
