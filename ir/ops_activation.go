@@ -6,17 +6,33 @@ import "math"
 // rounding. Products whose one factor vanishes at an infinity use mul0, so that the
 // limit is the result and not NaN.
 
-// Of the tanh form of gelu: twice its argument is x·(geluA + geluB·x²). In f32 that is
-// taken in f64, and what it has beyond f32 corrects the sigmoid.
+// Of the tanh form of gelu: x/(1 + 2^g) with g = x·(A + B·x²), both times log2 e, as
+// v + l: A in two parts, of which the first, h, has few digits, so that h - s is exact
+// and e the rounding error of s. 1 + 2^g is b·(a·p + 1/b) with a·b = 2^n, p = 2^(g-n)
+// by degree 6, as in exp2. Beyond ±12 the result is 0 or x.
 const geluTanhF32 = `
-d = f64(x)
-v = d * fma(d * d, 0x1.2444f2a4d8b4bp-4, 0x1.9884533d43651p0)
-v = select(v > 120, 120, v)
-v = select(v < -120, -120, v)
-h = f32(v)
-s = sigmoid(h)
-s = fma(s * (1 - s), f32(v - f64(h)), s)
-y = mul0(s, x)
+m = select(x < -12, 0, x)
+c = select(m > 12, 12, m)
+w = c * c
+s = fma(w, -0x1.a5a7dp-4, -0x1.26ap1)
+e = fma(w, -0x1.a5a7dp-4, -0x1.26ap1 - s)
+e = e + fma(w, 0x1.151aaep-29, -0x1.d8437ap-12)
+e = fma(fma(c, c, -w), -0x1.a5a7dp-4, e)
+v = c * s
+l = fma(c, e, fma(c, s, -v))
+t = v + 0x1.8001fcp23
+r = (v - (t - 0x1.8001fcp23)) + l
+p = fma(0x1.416b6p-13, r, 0x1.5f082ep-10)
+p = fma(p, r, 0x1.3b2dep-7)
+p = fma(p, r, 0x1.c6af7cp-5)
+p = fma(p, r, 0x1.ebfbdcp-3)
+p = fma(p, r, 0x1.62e43p-1)
+p = fma(p, r, 1)
+k = bits(t)
+a = (k << 22) & -0x800000
+b = (k << 23) - a
+i = float(0x7f000000 - b)
+y = m / fma(p, float(a), i) * i
 `
 
 // In f64 the argument has a low part by exact products and sums.
@@ -113,6 +129,7 @@ func init() {
 		"s = sigmoid(x * (square(x) * 0.0713548162726002 + 1.5957691216057308)); "+
 			"mul0(dy, s + mul0(s * (1 - s), x * (square(x) * 0.2140644488178007 + 1.5957691216057308)))",
 		fading(refGeluTanh))
+	geluTanh.Version = 2 // f32 without f64
 	geluTanh.Body = Body{F32: geluTanhF32, F64: geluTanhF64}
 	shrink := plain("tanh_shrink", 189, "TanhShrink", "y = x - tanh(x), without cancellation.", Tolerance{F32: 0.501, F64: 6},
 		"", "mul0(dy, square(tanh(x)))", one(refTanhShrink))
