@@ -47,7 +47,7 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, ready: newReady(k, code, true), generated: true, fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: newReady(k, code, true), fault: k.HasFault()}, nil
 }
 
 // Warm compiles what a node will need; see [backend.Warmer].

@@ -101,10 +101,9 @@ func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
 
 // compiledKernel is a kernel compiled for a client.
 type compiledKernel struct {
-	d         *Device
-	ready     // exe belongs to the device goroutine, and is nil once released
-	generated bool
-	fault     bool // the kernel may note one
+	d     *Device
+	ready      // exe belongs to the device goroutine, and is nil once released
+	fault bool // the kernel may note one
 
 	// Owned by the device goroutine.
 	overwrite map[[2]int]bool // see mayOverwrite
@@ -136,5 +135,5 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, ready: newReady(k, exe, generated), generated: generated, fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: newReady(k, exe, generated), fault: k.HasFault()}, nil
 }

@@ -55,8 +55,9 @@ func New(opt Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{opt: opt, q: newQueue(opt.QueueOps), workers: newWorkers(opt.Threads),
+	d := &Device{opt: opt, q: newQueue(opt.QueueOps),
 		store: map[ir.ID]*entry{}, kernels: kernels{byKey: map[string]*compiled{}}}
+	d.workers = newWorkers(opt.Threads, &d.pool, d.compile)
 	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
 	d.pool.report = func(err *ir.Error) {
 		if d.damage == nil {

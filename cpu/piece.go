@@ -6,13 +6,17 @@ import (
 
 // ready is a kernel that can run, and what is known of its runs.
 type ready struct {
-	k    *kernel.Kernel
-	exe  kernel.Executable
-	pace pace // the device goroutine's
+	k         *kernel.Kernel
+	exe       kernel.Executable
+	generated bool // it is machine code
+
+	// Of the device goroutine.
+	pace pace
+	long longForms
 }
 
 func newReady(k *kernel.Kernel, exe kernel.Executable, generated bool) ready {
-	r := ready{k: k, exe: exe, pace: pace{unit: interpretedPace}}
+	r := ready{k: k, exe: exe, generated: generated, pace: pace{unit: interpretedPace}}
 	if generated {
 		r.pace.unit = generatedPace
 	}

@@ -19,11 +19,13 @@ const (
 // workers runs the parts of one function on the device goroutine and its helpers.
 // Only the device goroutine uses it.
 type workers struct {
-	team   *team
-	shares []share
-	slices []kernel.Launch // of the members of the team
-	timed  bool            // the caller's next claim is timed
-	do     func(claim int64, member int)
+	team    *team
+	shares  []share
+	slices  []kernel.Launch // of the members of the team
+	timed   bool            // the caller's next claim is timed
+	do      func(claim int64, member int)
+	compile func(*kernel.Kernel) (exe kernel.Executable, generated bool, err error)
+	scratch scratch
 }
 
 // share is work that is claimed at once: parts as they are, or slices of one.
@@ -34,8 +36,8 @@ type share struct {
 	first int64  // number of its first claim in the job
 }
 
-func newWorkers(threads int) *workers {
-	w := &workers{team: newTeam(threads - 1), slices: make([]kernel.Launch, threads)}
+func newWorkers(threads int, p *pool, compile func(*kernel.Kernel) (kernel.Executable, bool, error)) *workers {
+	w := &workers{team: newTeam(threads - 1), slices: make([]kernel.Launch, threads), compile: compile, scratch: scratch{pool: p}}
 	w.do = w.runClaim
 	return w
 }
@@ -45,10 +47,33 @@ func (w *workers) close() { w.team.close() }
 // threads returns how many goroutines may run at once.
 func (w *workers) threads() int { return w.team.helpers + 1 }
 
-// run executes parts that do not depend on each other: what is long enough in
-// slices, small neighbours together.
+// run executes parts that do not depend on each other: those that divide their own
+// work, and those that are divided along what they reduce, one after the other.
 func (w *workers) run(parts []part) {
-	parts = w.runDivided(parts)
+	rest := parts[:0:0]
+	for i := range parts {
+		p := &parts[i]
+		if d, ok := p.exe.(kernel.Divided); ok {
+			if work := d.Divide(p.l, w.threads()); work != nil {
+				w.runWork(work)
+				continue
+			}
+		}
+		if w.isLong(p) && w.runLong(p) {
+			continue
+		}
+		if len(parts) == 1 {
+			rest = parts
+		} else {
+			rest = append(rest, *p)
+		}
+	}
+	w.runParts(rest)
+}
+
+// runParts runs parts by slices of their kept axes: what is long enough in slices,
+// small neighbours together.
+func (w *workers) runParts(parts []part) {
 	if len(parts) == 0 {
 		return
 	}
@@ -102,24 +127,6 @@ func (w *workers) runClaim(claim int64, member int) {
 	p.pace.note(units(l, p.k), time.Since(start))
 }
 
-// runDivided runs the parts that divide their own work, one after the other, and
-// returns the rest.
-func (w *workers) runDivided(parts []part) (rest []part) {
-	for i := range parts {
-		d, ok := parts[i].exe.(kernel.Divided)
-		var work *kernel.Work
-		if ok {
-			work = d.Divide(parts[i].l, w.threads())
-		}
-		if work != nil {
-			w.runWork(work)
-		} else if rest = append(rest, parts[i]); len(parts) == 1 {
-			return parts
-		}
-	}
-	return rest
-}
-
 // runWork runs the phases of a work.
 func (w *workers) runWork(work *kernel.Work) {
 	if work.Release != nil {
@@ -127,15 +134,21 @@ func (w *workers) runWork(work *kernel.Work) {
 	}
 	for i := range work.Phases {
 		p := &work.Phases[i]
-		cost := time.Duration(float64(p.Cost) * generatedPace)
-		if p.Tasks <= 1 || cost < serialTime {
-			for n := range p.Tasks {
-				p.Do(n)
-			}
-			continue
-		}
-		w.team.run(p.Tasks, cost, func(n int64, _ int) { p.Do(n) })
+		w.runTasks(p.Tasks, p.Cost, p.Do)
 	}
+}
+
+// runTasks runs tasks of some cost together, in instructions of generated code
+// times elements.
+func (w *workers) runTasks(tasks, units int64, do func(task int64)) {
+	cost := time.Duration(float64(units) * generatedPace)
+	if tasks <= 1 || cost < serialTime {
+		for n := range tasks {
+			do(n)
+		}
+		return
+	}
+	w.team.run(tasks, cost, func(n int64, _ int) { do(n) })
 }
 
 // plan divides parts into shares, and returns the number of claims and their cost.

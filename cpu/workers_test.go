@@ -43,12 +43,15 @@ func (x *tally) Run(l *kernel.Launch) {
 	}
 }
 
+// noCode compiles nothing: what cannot be divided by slices is run whole.
+func noCode(*kernel.Kernel) (kernel.Executable, bool, error) { return nil, false, errClosed }
+
 // TestWorkersShare: every element of every part is run exactly once, however the
 // parts are divided, by any number of workers.
 func TestWorkersShare(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, threads := range []int{1, 2, 5} {
-		w := newWorkers(threads)
+		w := newWorkers(threads, new(pool), noCode)
 		for round := range 60 {
 			parts := make([]part, 1+rng.IntN(6))
 			tallies := make([]*tally, len(parts))
@@ -88,7 +91,7 @@ func TestWorkersShare(t *testing.T) {
 // TestWorkersTogether: small parts are one share, so that nothing is handed over
 // for them; large ones are sliced.
 func TestWorkersTogether(t *testing.T) {
-	w := newWorkers(4)
+	w := newWorkers(4, new(pool), noCode)
 	defer w.close()
 	of := func(cost time.Duration) part {
 		n := int64(cost)
