@@ -6,7 +6,7 @@ import (
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
-	"github.com/sinter-go/sinter/kernel/amd64"
+	"github.com/sinter-go/sinter/kernel/contract"
 	"github.com/sinter-go/sinter/lower"
 )
 
@@ -17,7 +17,7 @@ func (d *Device) CodeID() string {
 	if !ok {
 		return ""
 	}
-	return amd64.BuildID(level)
+	return contract.BuildID(level)
 }
 
 // SaveCode returns the machine code of a kernel of this device, nil if it is
@@ -27,11 +27,11 @@ func (d *Device) SaveCode(ctx context.Context, k backend.Compiled) ([]byte, erro
 	if !ok || c.d != d {
 		return nil, ir.Errorf(ir.ErrDevice, "the kernel is another device's")
 	}
-	var code *amd64.Code
-	if err := d.inOrder(ctx, func() { code, _ = c.exe.(*amd64.Code) }); err != nil || code == nil {
+	var made code
+	if err := d.inOrder(ctx, func() { made, _ = c.exe.(code) }); err != nil || made == nil {
 		return nil, err
 	}
-	return code.Save(nil), nil
+	return saveCode(made), nil
 }
 
 // LoadCode makes a kernel of its saved code, which is executed as it is.
@@ -43,11 +43,11 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 	case k == nil || !ok:
 		return nil, ir.Errorf(ir.ErrUnsupported, "the device takes no code")
 	}
-	code, err := amd64.Load(k, level, data)
+	exe, err := loadCode(level, k, data)
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, ready: newReady(k, code, true), fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: newReady(k, exe, true), fault: k.HasFault()}, nil
 }
 
 // Warm compiles what a node will need; see [backend.Warmer].
@@ -93,14 +93,6 @@ func (d *Device) Warm(n *ir.Node, operands []ir.Layout) error {
 			}
 		}
 		return nil
-	}
-	if len(n.In) > 1 && n.Row.Access == ir.Contraction {
-		if z := n.In[1]; packs(n, z.Shape, at[z.ID]) {
-			if err := d.warmCopy(z.Type, at[z.ID], plain(z)); err != nil {
-				return err
-			}
-			at[z.ID] = plain(z)
-		}
 	}
 	return d.warmBlock([]ir.Node{*n}, func(id ir.ID) ir.Layout { return at[id] })
 }

@@ -1,8 +1,10 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
+	"github.com/sinter-go/sinter/kernel/contract"
 )
 
 var levels = map[Generator]amd64.Level{AVX2: amd64.AVX2, AVX512: amd64.AVX512}
@@ -20,15 +22,59 @@ func bestGenerator() Generator {
 
 func hasGenerator(g Generator) bool { return amd64.Available(levels[g]) }
 
-// generate makes machine code of a kernel; the error says why there is none.
-func generate(g Generator, k *kernel.Kernel) (kernel.Executable, error) {
+// code is an executable that consists of machine code.
+type code interface {
+	kernel.Executable
+	Save(b []byte) []byte
+}
+
+// generate makes machine code of a kernel: a contraction's by the engine for these,
+// all others' by the generator. The error says why there is none.
+func generate(g Generator, k *kernel.Kernel) (code, error) {
 	level, ok := levels[g]
 	if !ok {
 		return nil, &amd64.Unsupported{Kernel: k.Name, Reason: "the device interprets"}
 	}
-	code, err := amd64.Compile(k, level)
+	if c, err := contract.Compile(k, level); err == nil {
+		return c, nil
+	}
+	c, err := amd64.Compile(k, level)
 	if err != nil {
 		return nil, err
 	}
-	return code, nil
+	return c, nil
+}
+
+// Whose code was saved.
+const (
+	savedKernel      = 0
+	savedContraction = 1
+)
+
+// saveCode returns code for loadCode.
+func saveCode(c code) []byte {
+	of := byte(savedKernel)
+	if _, ok := c.(*contract.Code); ok {
+		of = savedContraction
+	}
+	return c.Save([]byte{of})
+}
+
+// loadCode makes the code of a kernel again.
+func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
+	switch {
+	case len(data) > 0 && data[0] == savedKernel:
+		c, err := amd64.Load(k, level, data[1:])
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	case len(data) > 0 && data[0] == savedContraction:
+		c, err := contract.Load(k, level, data[1:])
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	return nil, &ir.Error{Kind: ir.ErrFormat, Op: k.Name, Msg: "saved code of an unknown form"}
 }

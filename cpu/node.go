@@ -86,18 +86,11 @@ func (d *Device) compute(n *ir.Node) error {
 	if n.Out[0].Shape.Size() == 0 {
 		return d.settle(n, out, nil)
 	}
-	packed, err := d.packColumns(n)
-	if err != nil {
-		return d.settle(n, out, err)
-	}
 	find := func(id ir.ID) *entry {
 		for i, t := range n.Out {
 			if t.ID == id {
 				return out[i]
 			}
-		}
-		if packed != nil && id == n.In[1].ID {
-			return packed
 		}
 		return d.store[id]
 	}
@@ -105,41 +98,7 @@ func (d *Device) compute(n *ir.Node) error {
 	if err == nil {
 		err = d.runBlock(b, func(id ir.ID) *buffer { return find(id).buf })
 	}
-	if packed != nil {
-		d.pool.put(packed.buf)
-	}
 	return d.settle(n, out, err)
-}
-
-// packRows is the number of rows of x from which copying z pays.
-const packRows = 4
-
-// packColumns returns a contiguous copy of the second operand of a contraction
-// whose columns do not lie side by side (a transposed matrix, above all): kernels
-// walk columns in vectors, and read z once per row of x. nil if z is well as it is.
-func (d *Device) packColumns(n *ir.Node) (*entry, error) {
-	if n.Row.Access != ir.Contraction {
-		return nil, nil
-	}
-	z := d.store[n.In[1].ID]
-	if !packs(n, z.typ.Shape, z.layout) {
-		return nil, nil
-	}
-	c, err := d.newEntry(z.typ)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.copyInto(n.In[1].ID, z, c.buf, c.layout); err != nil {
-		d.pool.put(c.buf)
-		return nil, err
-	}
-	return c, nil
-}
-
-// packs reports whether the second operand of a contraction is copied first.
-func packs(n *ir.Node, z ir.Shape, l ir.Layout) bool {
-	last := len(z) - 1
-	return last >= 1 && z[last] >= 2 && l.Strides[last] != 1 && n.Out[0].Shape.Size()/z[last] >= packRows
 }
 
 // view makes another arrangement of the operand's buffer; one that no strides

@@ -14,7 +14,7 @@ import (
 // A product with a transposed matrix has the bits of the product with a copy of
 // it, for batches, broadcast batches and an operand that serves twice; nothing
 // stays behind.
-func TestPackedContraction(t *testing.T) {
+func TestTransposedContraction(t *testing.T) {
 	d, err := cpu.New(cpu.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestPackedContraction(t *testing.T) {
 		{[]int{8, 16}, []int{12, 16}, []int{1, 0}},
 		{[]int{3, 8, 16}, []int{3, 12, 16}, []int{0, 2, 1}},
 		{[]int{3, 8, 16}, []int{1, 12, 16}, []int{0, 2, 1}},
-		{[]int{1, 16}, []int{12, 16}, []int{1, 0}}, // one row: not packed
+		{[]int{1, 16}, []int{12, 16}, []int{1, 0}}, // one row
 	} {
 		x, z := upload(c.x...), upload(c.z...)
 		view := apply("permute", ir.A("axes", c.axes), z)

@@ -1,0 +1,303 @@
+package amd64
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/internal/execmem"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// Panel is one call of a routine that brings a strip of a matrix into the form
+// that micro-kernels read: K rows of adjacent columns, one every DstRow bytes.
+// Steps are in bytes. The caller keeps the memory alive.
+type Panel struct {
+	Dst    uintptr
+	DstRow int64
+	K      int64
+	Src    uintptr // Copy: first row
+	SrcRow int64   // Copy: from one row to the next
+	Table  uintptr // CopyTable: offsets of the rows from Src, 8 bytes each
+	mask   uint64
+	lanes  [4]uint64
+	Rows   [16]uintptr // Turn: where the K elements of each column are, side by side
+}
+
+// Offsets within a Panel.
+const (
+	panelDst = 8 * iota
+	panelDstRow
+	panelK
+	panelSrc
+	panelSrcRow
+	panelTable
+	panelMask
+	panelLanes
+	panelRows = panelLanes + 32
+)
+
+// Panels are the routines for elements of one size.
+type Panels struct {
+	Lanes  int // elements in a vector
+	Size   int // bytes of an element
+	level  Level
+	region *execmem.Region
+	copies [2][2 * tileVectors]uintptr // by table; by vectors and mask
+	turn   uintptr
+}
+
+var allPanels = [2][2]func() *Panels{
+	AVX2:   {sync.OnceValue(func() *Panels { return newPanels(AVX2, 4) }), sync.OnceValue(func() *Panels { return newPanels(AVX2, 8) })},
+	AVX512: {sync.OnceValue(func() *Panels { return newPanels(AVX512, 4) }), sync.OnceValue(func() *Panels { return newPanels(AVX512, 8) })},
+}
+
+// PanelsOf returns the routines for elements of 4 or 8 bytes, nil where the
+// processor has not the level.
+func PanelsOf(level Level, size int) *Panels {
+	if !Available(level) {
+		return nil
+	}
+	return allPanels[level][size/8]()
+}
+
+func newPanels(level Level, size int) *Panels {
+	p := &Panels{Lanes: level.bytes() / size, Size: size, level: level}
+	a := asm.New()
+	var at [2][2 * tileVectors]int
+	for table := range at {
+		for n := range at[table] {
+			a.Align(32)
+			at[table][n] = a.Len()
+			p.gen(a, n/2+1, n%2 == 1).copyRows(table == 1)
+		}
+	}
+	a.Align(32)
+	turn := a.Len()
+	p.gen(a, 1, true).turnRows()
+	region, err := execmem.Map(a.Finish())
+	if err != nil { // memory for code was there before
+		panic(fmt.Sprintf("amd64: no memory for code that packs: %v", err))
+	}
+	p.region, p.turn = region, region.Addr()+uintptr(turn)
+	for table := range at {
+		for n, off := range at[table] {
+			p.copies[table][n] = region.Addr() + uintptr(off)
+		}
+	}
+	return p
+}
+
+// gen lends the parts of the micro-kernels' generator that are needed here.
+func (p *Panels) gen(a *asm.Asm, vectors int, masked bool) *panelGen {
+	kind := TileF32
+	if p.Size == 8 {
+		kind = TileF64
+	}
+	g := &panelGen{tileGen{a: a, tileKind: &tileKinds[kind], wide: p.level == AVX512, length: asm.L256, rows: 1, vectors: vectors, masked: masked}}
+	if g.wide {
+		g.length = asm.L512
+	}
+	return g
+}
+
+// Copy copies the first cols columns, at most two vectors of them, of K rows.
+func (p *Panels) Copy(x *Panel, cols int) { p.copyRows(x, cols, 0) }
+
+// CopyTable is Copy with an offset for each row.
+func (p *Panels) CopyTable(x *Panel, cols int) { p.copyRows(x, cols, 1) }
+
+func (p *Panels) copyRows(x *Panel, cols, table int) {
+	if x.K <= 0 {
+		return
+	}
+	vectors := (cols + p.Lanes - 1) / p.Lanes
+	n := 2 * (vectors - 1)
+	if last := cols - (vectors-1)*p.Lanes; last < p.Lanes {
+		n++
+		x.mask, x.lanes = laneMasks(p.level, p.Size, last)
+	}
+	call(p.copies[table][n], unsafe.Pointer(x))
+}
+
+// Turn writes one vector for each k: the elements number k of all of Rows, Lanes of
+// them. It writes whole blocks of Lanes rows, so up to Lanes-1 beyond K, and reads
+// nothing beyond K.
+func (p *Panels) Turn(x *Panel) {
+	if x.K <= 0 {
+		return
+	}
+	if rest := int(x.K) % p.Lanes; rest > 0 {
+		x.mask, x.lanes = laneMasks(p.level, p.Size, rest)
+	}
+	call(p.turn, unsafe.Pointer(x))
+}
+
+// panelGen emits the routines.
+type panelGen struct{ tileGen }
+
+// Registers of the routines.
+const (
+	pDst    = asm.AX
+	pDstRow = asm.CX
+	pLeft   = asm.DX
+	pSrc    = asm.BX
+	pSrcRow = asm.SI
+	pTable  = asm.R8
+	pAt     = asm.R9
+	pTmp    = asm.R10
+)
+
+func (g *panelGen) word(at int32) asm.Mem { return asm.Ptr(asm.DI, at) }
+
+func (g *panelGen) begin() {
+	a := g.a
+	a.Load(pDst, g.word(panelDst))
+	a.Load(pDstRow, g.word(panelDstRow))
+	a.Load(pLeft, g.word(panelK))
+	if !g.masked {
+		return
+	}
+	if g.wide {
+		a.Load(pTmp, g.word(panelMask))
+		a.KMov(tMask, pTmp)
+	} else {
+		a.RM(asm.VMOVUPS, asm.L256, g.maskv(), asm.M(g.word(panelLanes)))
+	}
+}
+
+func (g *panelGen) copyRows(table bool) {
+	a := g.a
+	g.begin()
+	a.Load(pSrc, g.word(panelSrc))
+	if table {
+		a.Load(pTable, g.word(panelTable))
+	} else {
+		a.Load(pSrcRow, g.word(panelSrcRow))
+	}
+	a.Align(16)
+	loop := a.Here()
+	from := func(v int) asm.Mem { return asm.Ptr(pSrc, int32(v*g.length.Bytes())) }
+	if table {
+		a.Load(pAt, asm.Ptr(pTable, 0))
+		a.AluImm(asm.ADD, pTable, 8)
+		from = func(v int) asm.Mem { return asm.Idx(pSrc, pAt, 1, int32(v*g.length.Bytes())) }
+	}
+	for v := range g.vectors {
+		g.load(g.b(v), from(v), v)
+	}
+	for v := range g.vectors {
+		g.store(asm.Ptr(pDst, int32(v*g.length.Bytes())), g.b(v), v)
+	}
+	if !table {
+		a.Alu(asm.ADD, pSrc, pSrcRow)
+	}
+	a.Alu(asm.ADD, pDst, pDstRow)
+	a.Dec(pLeft)
+	a.Jcc(asm.NotEq, loop)
+	a.VZeroUpper()
+	a.Ret()
+}
+
+// turnRows transposes blocks of as many columns as a vector has lanes.
+func (g *panelGen) turnRows() {
+	a := g.a
+	n := g.length.Bytes() / g.size
+	a.Load(pDst, g.word(panelDst))
+	a.Load(pDstRow, g.word(panelDstRow))
+	a.Load(pLeft, g.word(panelK))
+	a.MovImm(pAt, 0)
+	rest, done := a.NewLabel(), a.NewLabel()
+	a.AluImm(asm.SUB, pLeft, int32(n))
+	a.Jcc(asm.Less, rest)
+	a.Align(16)
+	loop := a.Here()
+	g.masked = false
+	g.turnBlock(n)
+	a.AluImm(asm.ADD, pAt, int32(g.length.Bytes()))
+	a.AluImm(asm.SUB, pLeft, int32(n))
+	a.Jcc(asm.GreatEq, loop)
+	a.Bind(rest)
+	a.AluImm(asm.ADD, pLeft, int32(n))
+	a.Jcc(asm.Eq, done)
+	g.masked = true
+	if g.wide {
+		a.Load(pTmp, g.word(panelMask))
+		a.KMov(tMask, pTmp)
+	}
+	g.turnBlock(n)
+	a.Bind(done)
+	a.VZeroUpper()
+	a.Ret()
+}
+
+// turnBlock transposes n columns of n elements: within pairs of rows, within fours,
+// then the 128-bit parts of vectors against each other.
+func (g *panelGen) turnBlock(n int) {
+	a := g.a
+	x := func(i int) asm.Vec { return asm.Vec(i) }
+	y := func(i int) asm.Vec { return asm.Vec(n + i) }
+	if g.masked && !g.wide {
+		a.RM(asm.VMOVUPS, asm.L256, y(0), asm.M(g.word(panelLanes)))
+	}
+	for i := range n {
+		a.Load(pTmp, g.word(panelRows+8*int32(i)))
+		m := asm.Idx(pTmp, pAt, 1, 0)
+		switch {
+		case !g.masked:
+			a.RM(asm.VMOVUPS, g.length, x(i), asm.M(m))
+		case !g.wide:
+			a.RVM(g.tileKind.load, g.length, x(i), y(0), asm.M(m))
+		case g.size == 8:
+			a.Masked(tMask, true).RM(asm.VMOVDQU64, g.length, x(i), asm.M(m))
+		default:
+			a.Masked(tMask, true).RM(asm.VMOVUPS, g.length, x(i), asm.M(m))
+		}
+	}
+	shuffle := func(dst, p, q asm.Vec, imm uint8) { a.RVMI(asm.VSHUFPS, g.length, dst, p, asm.V(q), imm) }
+	if g.size == 4 {
+		for i := 0; i < n; i += 2 {
+			a.RVM(asm.VUNPCKLPS, g.length, y(i), x(i), asm.V(x(i+1)))
+			a.RVM(asm.VUNPCKHPS, g.length, y(i+1), x(i), asm.V(x(i+1)))
+		}
+		for i := 0; i < n; i += 4 {
+			for half := range 2 {
+				shuffle(x(i+2*half), y(i+half), y(i+2+half), 0x44)
+				shuffle(x(i+2*half+1), y(i+half), y(i+2+half), 0xee)
+			}
+		}
+	} else {
+		for i := 0; i < n; i += 2 {
+			shuffle(y(i), x(i), x(i+1), 0x44)
+			shuffle(y(i+1), x(i), x(i+1), 0xee)
+		}
+		x, y = y, x
+	}
+	per := 16 / g.size // columns in a 128-bit part
+	for j := range per {
+		v := func(part int) asm.Vec { return x(per*part + j) }
+		if !g.wide {
+			a.RVMI(asm.VPERM2F128, g.length, y(j), v(0), asm.V(v(1)), 0x20)
+			a.RVMI(asm.VPERM2F128, g.length, y(per+j), v(0), asm.V(v(1)), 0x31)
+			continue
+		}
+		lanes := func(dst, p, q asm.Vec, imm uint8) { a.RVMI(asm.VSHUFF32X4, g.length, dst, p, asm.V(q), imm) }
+		even, odd := y(j), y(per+j)
+		even2, odd2 := y(2*per+j), y(3*per+j)
+		lanes(even, v(0), v(1), 0x88)
+		lanes(odd, v(0), v(1), 0xdd)
+		lanes(even2, v(2), v(3), 0x88)
+		lanes(odd2, v(2), v(3), 0xdd)
+		lanes(v(0), even, even2, 0x88)
+		lanes(v(2), even, even2, 0xdd)
+		lanes(v(1), odd, odd2, 0x88)
+		lanes(v(3), odd, odd2, 0xdd)
+	}
+	if !g.wide {
+		x = y
+	}
+	for i := range n {
+		a.MR(asm.VMOVUPSST, g.length, asm.M(asm.Ptr(pDst, 0)), x(i))
+		a.Alu(asm.ADD, pDst, pDstRow)
+	}
+}

@@ -1,0 +1,248 @@
+package contract
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// problem is a contraction bound to a launch. Strides of arguments count elements,
+// all other steps bytes.
+type problem struct {
+	*Code
+	l       *kernel.Launch
+	ranges  [2]span // rows and columns: what tiles cover
+	ks      span
+	loops   span
+	extents [2]int64 // rows, columns
+	k       int64
+	trips   int64 // of the loops
+	size    int64 // bytes of an element
+	ops     [2]operand
+	out     target
+}
+
+// mode is how an operand reaches the micro-kernels.
+type mode uint8
+
+const (
+	inPlace mode = iota
+	byWalk       // its part writes blocks in the order of micro-kernels
+	byCopy       // columns: strips of adjacent columns are copied
+	byTurn       // columns: strips of columns with adjacent ks are transposed
+	byBoth       // columns: its part writes adjacent ks, which are transposed
+)
+
+// operand is a side bound to a launch.
+type operand struct {
+	mode mode
+	// Of a side that is a load: of the element at the origin, its strides, and the
+	// steps from a row or column, and from a k, to the next, if there is one step.
+	base       uintptr
+	strides    []int64
+	step, ks   int64
+	oneK       bool
+	table      []int64 // byCopy: offsets of the ks, if they have no one step
+	walk       *walk
+	row, kstep int64   // steps of packed rows (columns: strips)
+	index      []int64 // step of the number of the operand, by axis of the loops
+}
+
+// target is where products go: in place, or to tiles in memory that a part reads.
+type target struct {
+	place   bool
+	base    uintptr
+	row     int64
+	strides []int64
+	walk    *walk
+}
+
+// smallWork is the number of products below which the plain code is as fast.
+const smallWork = 1 << 12
+
+// bind decides how a launch is run; nil means by the plain code.
+func (c *Code) bind(l *kernel.Launch) *problem {
+	work := int64(1)
+	for _, e := range l.Extents {
+		if work > 1<<40/max(e, 1) {
+			work = 1 << 40
+		} else {
+			work *= e
+		}
+	}
+	if work < smallWork {
+		return nil
+	}
+	p := &problem{Code: c, l: l, size: int64(c.tiles.Size)}
+	p.ks = newSpan(c.ks, l.Extents)
+	p.k = p.ks.size()
+	outer := slices.Clone(c.loops)
+	for i, axes := range [][]int{c.rows, c.cols} {
+		s := newSpan(axes, l.Extents)
+		cut := p.cut(i, s)
+		outer = append(outer, s.axes[:cut]...)
+		p.ranges[i] = span{s.axes[cut:], s.extents[cut:]}
+		p.extents[i] = p.ranges[i].size()
+	}
+	p.loops = newSpan(outer, l.Extents)
+	p.trips = p.loops.size()
+	if !p.rowOperand() || !p.columnOperand() || !p.target() {
+		return nil
+	}
+	return p
+}
+
+// wholeTile is how many rows or columns make a tile that is worth a loop.
+const wholeTile = 128
+
+// cut returns how many of the outer axes of a span are looped over, rather than
+// covered by tiles: those beyond which tiles are large, unless the operand and the
+// result walk them as one with the inner ones.
+func (p *problem) cut(i int, s span) int {
+	n := int64(1)
+	for a := len(s.axes) - 1; a >= 0; a-- {
+		if n >= wholeTile {
+			inner := span{s.axes[a:], s.extents[a:]}
+			for _, arg := range []int{p.sides[i].arg, p.direct} {
+				one := arg >= 0
+				if one {
+					_, one = inner.step(p.l.Args[arg].Strides)
+				}
+				if !one {
+					return a + 1
+				}
+			}
+		}
+		n *= s.extents[a]
+	}
+	return 0
+}
+
+// apart is a row of packed elements, in bytes, of a length that puts neighbouring
+// rows into different sets of the caches.
+func (p *problem) apart(n int64) int64 { return ((n*p.size+63)/64 | 1) * 64 }
+
+// begin fills in what both sides have.
+func (p *problem) begin(i int) (o *operand, one bool) {
+	s := &p.sides[i]
+	o = &p.ops[i]
+	o.index = make([]int64, len(p.loops.axes))
+	count := int64(1)
+	for j := len(o.index) - 1; j >= 0; j-- {
+		if s.varies[p.loops.axes[j]] {
+			o.index[j] = count
+			count *= p.loops.extents[j]
+		}
+	}
+	if s.arg < 0 {
+		return o, false
+	}
+	a := &p.l.Args[s.arg]
+	o.strides = a.Strides
+	o.base = uintptr(a.Base) + uintptr(a.Offset*p.size)
+	o.step, one = p.ranges[i].step(a.Strides)
+	o.ks, o.oneK = p.ks.step(a.Strides)
+	o.step, o.ks = o.step*p.size, o.ks*p.size
+	return o, one
+}
+
+// rowOperand decides how rows are read. Micro-kernels take any two steps.
+func (p *problem) rowOperand() bool {
+	o, one := p.begin(0)
+	if one && o.oneK && !p.conflicts(o) {
+		o.row, o.kstep = o.step, o.ks
+		return true
+	}
+	o.mode = byWalk
+	o.row, o.kstep = p.apart(p.k), p.size
+	if p.sides[0].along {
+		o.row, o.kstep = p.size, p.apart(min(p.extents[0], p.blockRows()))
+	}
+	o.walk = p.pack[0].newWalk(p.l, p.loops, [2]span{p.ranges[0], p.ks}, [2]int64{o.row / p.size, o.kstep / p.size})
+	return o.walk != nil
+}
+
+// conflicts reports whether the rows of a tile fall into few sets of the caches, and
+// are read often enough for a copy to pay.
+func (p *problem) conflicts(o *operand) bool {
+	bad := func(step int64) bool { return step != 0 && step%2048 == 0 }
+	return p.extents[0] > 4 && p.k >= 64 && p.extents[1] >= 4*int64(p.tiles.Cols) && (bad(o.step) || bad(o.ks))
+}
+
+// columnOperand decides how columns are read: micro-kernels take adjacent columns
+// with any step of k.
+func (p *problem) columnOperand() bool {
+	o, one := p.begin(1)
+	s := &p.sides[1]
+	cols := p.ranges[1]
+	if s.arg >= 0 {
+		adjacent := func(s span) bool {
+			return len(s.axes) == 0 || o.strides[s.axes[len(s.axes)-1]] == 1
+		}
+		switch {
+		case one && o.oneK && (o.step == p.size || p.extents[1] == 1) && !p.packingPays():
+			o.kstep = o.ks
+			return true
+		case adjacent(cols):
+			o.mode = byCopy
+			if !o.oneK {
+				o.table = p.offsets(o.strides)
+			}
+		case adjacent(p.ks):
+			o.mode = byTurn
+		default:
+			o.mode = byBoth
+		}
+	} else if o.mode = byBoth; s.along {
+		o.mode = byWalk
+	}
+	o.kstep = int64(p.tiles.Cols) * p.size
+	o.row = (p.k + int64(p.panels.Lanes)) * o.kstep // room for what turning writes beyond
+	steps := [2]int64{1, int64(p.tiles.Cols)}
+	switch o.mode {
+	case byBoth:
+		steps = [2]int64{turnRow, 1}
+	case byCopy, byTurn:
+		return true
+	}
+	o.walk = p.pack[1].newWalk(p.l, p.loops, [2]span{cols, p.ks}, steps)
+	return o.walk != nil
+}
+
+// turnKs is how many ks of a strip are computed before they are transposed, turnRow
+// how far apart its columns are meanwhile, in elements.
+const (
+	turnKs  = 256
+	turnRow = turnKs + 16
+)
+
+// packingPays reports whether columns that could be read in place are read often
+// enough to be packed.
+func (p *problem) packingPays() bool { return p.extents[0] >= 256 }
+
+// offsets lists where the ks are, in bytes.
+func (p *problem) offsets(strides []int64) []int64 {
+	out := make([]int64, p.k)
+	for i := range out {
+		out[i] = p.ks.at(int64(i), strides) * p.size
+	}
+	return out
+}
+
+// target decides where products go.
+func (p *problem) target() bool {
+	t := &p.out
+	if p.direct >= 0 {
+		a := &p.l.Args[p.direct]
+		row, rows := p.ranges[0].step(a.Strides)
+		col, cols := p.ranges[1].step(a.Strides)
+		if rows && cols && (col == 1 || p.extents[1] == 1) {
+			t.place = true
+			t.base, t.row, t.strides = uintptr(a.Base)+uintptr(a.Offset*p.size), row*p.size, a.Strides
+			return true
+		}
+	}
+	t.row = p.apart(min(p.extents[1], maxStrips*int64(p.tiles.Cols)))
+	t.walk = p.epilogue.newWalk(p.l, p.loops, p.ranges, [2]int64{t.row / p.size, 1})
+	return t.walk != nil
+}

@@ -1,0 +1,366 @@
+package contract
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64"
+)
+
+// Sizes of blocks. A block of rows of one chunk fits the second cache, packed
+// operands together the third.
+const (
+	maxTiles   = 12      // of rows, in a block
+	maxStrips  = 8       // of columns, in a task
+	taskWork   = 4 << 20 // products of a task, unless one strip has more
+	packBytes  = 8 << 20 // of packed columns, or rows, at a time
+	packTask   = 1 << 15 // elements that one task of packing writes
+	tasksEach  = 4       // per thread, if there are as many tiles
+	scratchPad = 64
+)
+
+// round is a part of a problem whose packed operands exist at one time: some trips
+// of the loops, rows and columns.
+type round struct {
+	*problem
+	from, to int64 // trips
+	rows     [2]int64
+	cols     [2]int64
+	slots    [2][]int64 // by side: where a trip finds its packed operand
+	trips    [2][]int64 // by side: a trip for which a packed operand is made
+	blocks   [2]*[]byte
+	slotSize [2]int64
+	tiles    int64 // of rows
+	block    int64 // tiles in a block
+	strips   int64 // of columns
+	group    int64 // strips in a task
+}
+
+// blockRows is how many packed rows are kept at a time.
+func (p *problem) blockRows() int64 {
+	n := max(packBytes/p.apart(p.k), 1)
+	rows := int64(p.Code.tiles.Rows * maxTiles)
+	return max(n/rows, 1) * rows
+}
+
+// blockCols is how many packed columns are kept at a time.
+func (p *problem) blockCols() int64 {
+	strip := int64(p.Code.tiles.Cols)
+	return max(packBytes/(p.k*p.size*strip), 1) * strip
+}
+
+// work divides the problem into rounds, each of which packs and then multiplies.
+func (p *problem) work(threads int) *kernel.Work {
+	w := &kernel.Work{}
+	rows, cols := p.extents[0], p.extents[1]
+	stepM, stepN := rows, cols
+	if p.ops[0].mode != inPlace {
+		stepM = min(rows, p.blockRows())
+	}
+	if p.ops[1].mode != inPlace {
+		stepN = min(cols, p.blockCols())
+	}
+	trips := int64(1)
+	if stepM == rows && stepN == cols {
+		trips = p.trips
+		for i := range p.ops {
+			if p.ops[i].mode != inPlace {
+				trips = min(trips, max(1, packBytes/p.slotBytes(i, p.extents[i])))
+			}
+		}
+	}
+	var blocks [2]*[]byte
+	for from := int64(0); from < p.trips; from += trips {
+		for n := int64(0); n < cols; n += stepN {
+			for m := int64(0); m < rows; m += stepM {
+				r := &round{problem: p, from: from, to: min(from+trips, p.trips), rows: [2]int64{m, min(m+stepM, rows)}, cols: [2]int64{n, min(n+stepN, cols)}}
+				r.place(0, &blocks[0], stepM)
+				r.place(1, &blocks[1], stepN)
+				r.divide(threads)
+				r.phases(w, m == 0, n == 0 || stepM < rows)
+			}
+		}
+	}
+	w.Release = func() {
+		runtime.KeepAlive(p.l)
+		for _, b := range blocks {
+			giveBytes(b)
+		}
+	}
+	return w
+}
+
+// slotBytes is the size of one packed operand of so many rows or columns.
+func (p *problem) slotBytes(i int, n int64) int64 {
+	o := &p.ops[i]
+	if i == 1 {
+		strip := int64(p.Code.tiles.Cols)
+		return (n + strip - 1) / strip * o.row
+	}
+	if p.sides[0].along {
+		return p.k * o.kstep
+	}
+	return n * o.row
+}
+
+// place finds room for the packed operands of a side.
+func (r *round) place(i int, block **[]byte, most int64) {
+	o := &r.ops[i]
+	if o.mode == inPlace {
+		return
+	}
+	r.slotSize[i] = r.slotBytes(i, most)
+	seen := map[int64]int64{}
+	for trip := r.from; trip < r.to; trip++ {
+		number := int64(0)
+		for j, rest := len(o.index)-1, trip; j >= 0; j-- {
+			number += rest % r.loops.extents[j] * o.index[j]
+			rest /= r.loops.extents[j]
+		}
+		slot, ok := seen[number]
+		if !ok {
+			slot = int64(len(seen))
+			seen[number] = slot
+			r.trips[i] = append(r.trips[i], trip)
+		}
+		r.slots[i] = append(r.slots[i], slot)
+	}
+	if *block == nil { // the first round is the largest
+		*block = takeBytes(int(r.slotSize[i] * int64(len(seen))))
+	}
+	r.blocks[i] = *block
+}
+
+// divide chooses the blocks and groups that tasks cover.
+func (r *round) divide(threads int) {
+	t := r.Code.tiles
+	r.tiles = (r.rows[1] - r.rows[0] + int64(t.Rows) - 1) / int64(t.Rows)
+	r.strips = (r.cols[1] - r.cols[0] + int64(t.Cols) - 1) / int64(t.Cols)
+	r.block = min(r.tiles, maxTiles)
+	perStrip := r.block * int64(t.Rows*t.Cols) * r.k
+	r.group = min(max(taskWork/perStrip, 1), maxStrips, r.strips)
+	enough := int64(tasksEach * threads)
+	for threads > 1 && r.tasks() < enough && (r.group > 1 || r.block > 1) {
+		if r.group > 1 {
+			r.group = (r.group + 1) / 2
+		} else {
+			r.block = (r.block + 1) / 2
+		}
+	}
+}
+
+func (r *round) blocksOfRows() int64   { return (r.tiles + r.block - 1) / r.block }
+func (r *round) groupsOfStrips() int64 { return (r.strips + r.group - 1) / r.group }
+func (r *round) tasks() int64 {
+	return (r.to - r.from) * r.blocksOfRows() * r.groupsOfStrips()
+}
+
+// phases adds those of the round.
+func (r *round) phases(w *kernel.Work, columns, rows bool) {
+	var pack kernel.Phase
+	var tasks [2]int64
+	var each [2]int64 // rows, or strips, in a task
+	if r.ops[0].mode != inPlace && rows {
+		each[0] = max(1, packTask/r.k)
+		tasks[0] = int64(len(r.trips[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
+		pack.Cost += int64(len(r.trips[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
+	}
+	if r.ops[1].mode != inPlace && columns {
+		each[1] = 1
+		tasks[1] = int64(len(r.trips[1])) * r.strips
+		pack.Cost += int64(len(r.trips[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].k.Body))
+	}
+	if pack.Tasks = tasks[0] + tasks[1]; pack.Tasks > 0 {
+		pack.Do = func(n int64) {
+			if n < tasks[0] {
+				r.packRows(n, each[0])
+			} else {
+				r.packStrip(n - tasks[0])
+			}
+		}
+		w.Phases = append(w.Phases, pack)
+	}
+	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0])
+	w.Phases = append(w.Phases, kernel.Phase{Tasks: r.tasks(), Cost: work * r.k, Do: r.multiply})
+}
+
+// coordinates of a trip.
+func (p *problem) coordinates(trip int64, at []int64) []int64 {
+	at = at[:len(p.loops.axes)]
+	for j := len(at) - 1; j >= 0; j-- {
+		at[j] = trip % p.loops.extents[j]
+		trip /= p.loops.extents[j]
+	}
+	return at
+}
+
+// slot is where a packed operand begins.
+func (r *round) slot(i int, number int64) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(*r.blocks[i])), number*r.slotSize[i])
+}
+
+// packRows is task n of packing rows.
+func (r *round) packRows(n, each int64) {
+	var buf [kernel.MaxAxes]int64
+	per := (r.rows[1] - r.rows[0] + each - 1) / each
+	slot := n / per
+	from := r.rows[0] + n%per*each
+	to := min(from+each, r.rows[1])
+	o := &r.ops[0]
+	base := unsafe.Add(r.slot(0, slot), (from-r.rows[0])*o.row)
+	o.walk.run(base, r.slotSize[0], r.coordinates(r.trips[0][slot], buf[:]), [2]int64{from, 0}, [2]int64{to, r.k})
+}
+
+// packStrip is task n of packing columns.
+func (r *round) packStrip(n int64) {
+	var buf [kernel.MaxAxes]int64
+	o, p := &r.ops[1], r.panels
+	strip := int64(r.Code.tiles.Cols)
+	slot := n / r.strips
+	from := r.cols[0] + n%r.strips*strip
+	to := min(from+strip, r.cols[1])
+	trip := r.trips[1][slot]
+	at := r.coordinates(trip, buf[:])
+	dst := unsafe.Add(r.slot(1, slot), n%r.strips*o.row)
+	switch o.mode {
+	case byWalk:
+		o.walk.run(dst, o.row, at, [2]int64{from, 0}, [2]int64{to, r.k})
+	case byCopy:
+		base := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
+		x := amd64.Panel{DstRow: o.kstep, K: r.k, SrcRow: o.ks}
+		if o.table != nil {
+			x.Table = uintptr(unsafe.Pointer(&o.table[0]))
+		}
+		r.runs(from, to, o.strides, func(col, count int64) {
+			x.Dst = uintptr(dst) + uintptr((col-from)*r.size)
+			x.Src = base + uintptr(r.ranges[1].at(col, o.strides)*r.size)
+			if o.table != nil {
+				p.CopyTable(&x, int(count))
+			} else {
+				p.Copy(&x, int(count))
+			}
+		})
+		runtime.KeepAlive(o.table)
+	case byTurn:
+		base := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
+		inner := r.k
+		if !o.oneK {
+			inner = r.ks.extents[len(r.ks.extents)-1]
+		}
+		for k := int64(0); k < r.k; k += inner {
+			along := base + uintptr(r.ks.at(k, o.strides)*r.size)
+			r.turn(dst, k, inner, from, to, func(col int64) uintptr {
+				return along + uintptr(r.ranges[1].at(col, o.strides)*r.size)
+			})
+		}
+	case byBoth:
+		part := takeBytes(int(strip * turnRow * r.size))
+		rows := unsafe.Pointer(unsafe.SliceData(*part))
+		for k := int64(0); k < r.k; k += turnKs {
+			end := min(k+turnKs, r.k)
+			o.walk.run(rows, int64(len(*part)), at, [2]int64{from, k}, [2]int64{to, end})
+			r.turn(dst, k, end-k, from, to, func(col int64) uintptr {
+				return uintptr(rows) + uintptr((col-from)*turnRow*r.size)
+			})
+		}
+		runtime.KeepAlive(part)
+		giveBytes(part)
+	}
+	runtime.KeepAlive(r)
+}
+
+// runs calls f for the ranges of columns that lie side by side.
+func (r *round) runs(from, to int64, strides []int64, f func(col, count int64)) {
+	s := r.ranges[1]
+	inner, n := int64(1), len(s.axes)
+	for i := n - 1; i >= 0; i-- {
+		if i < n-1 && strides[s.axes[i]] != inner {
+			break
+		}
+		inner *= s.extents[i]
+	}
+	for from < to {
+		end := min(to, from-from%inner+inner)
+		f(from, end-from)
+		from = end
+	}
+}
+
+// turn transposes n ks of the columns of a strip, from k on.
+func (r *round) turn(dst unsafe.Pointer, k, n, from, to int64, column func(col int64) uintptr) {
+	o, lanes := &r.ops[1], int64(r.panels.Lanes)
+	x := amd64.Panel{DstRow: o.kstep, K: n}
+	for first := from; first < to; first += lanes {
+		for i := range lanes {
+			x.Rows[i] = column(min(first+i, to-1))
+		}
+		x.Dst = uintptr(dst) + uintptr(k*o.kstep+(first-from)*r.size)
+		r.panels.Turn(&x)
+	}
+}
+
+// multiply is task n of the products.
+func (r *round) multiply(n int64) {
+	var buf [kernel.MaxAxes]int64
+	t := r.Code.tiles
+	groups, blocks := r.groupsOfStrips(), r.blocksOfRows()
+	trip := r.from + n/(groups*blocks)
+	block, group := n%(groups*blocks)/groups, n%groups
+	tile0, tile1 := block*r.block, min((block+1)*r.block, r.tiles)
+	strip0, strip1 := group*r.group, min((group+1)*r.group, r.strips)
+	rows, strip := r.rows[1]-r.rows[0], int64(t.Cols)
+	row := func(tile int64) int64 { return tile * rows / r.tiles } // rows are divided evenly
+
+	a, b := r.operandAt(0, trip), r.operandAt(1, trip)
+	x := amd64.Tile{ARow: r.ops[0].row, AStep: r.ops[0].kstep, BStep: r.ops[1].kstep, CRow: r.out.row}
+	var part *[]byte
+	var c uintptr // of the first row and column of the task
+	firstRow, firstCol := row(tile0), strip0*strip
+	endCol := min(strip1*strip, r.cols[1]-r.cols[0])
+	if r.out.place {
+		c = r.out.base + uintptr(r.loops.at(trip, r.out.strides)*r.size+(r.rows[0]+firstRow)*r.out.row+(r.cols[0]+firstCol)*r.size)
+	} else {
+		part = takeBytes(int((row(tile1) - firstRow) * r.out.row))
+		c = uintptr(unsafe.Pointer(unsafe.SliceData(*part)))
+	}
+	for k := int64(0); k < r.k; k += r.chunk {
+		x.K = min(r.chunk, r.k-k)
+		for s := strip0; s < strip1; s++ {
+			x.Cols = int(min(strip, endCol-s*strip))
+			if r.ops[1].mode == inPlace {
+				x.B = b + uintptr(s*strip*r.size+k*x.BStep)
+			} else {
+				x.B = b + uintptr(s*r.ops[1].row+k*x.BStep)
+			}
+			for i := tile0; i < tile1; i++ {
+				m := row(i)
+				x.Rows = int(row(i+1) - m)
+				x.A = a + uintptr(m*x.ARow+k*x.AStep)
+				x.C = c + uintptr((m-firstRow)*x.CRow+(s-strip0)*strip*r.size)
+				t.Run(&x)
+			}
+		}
+		x.Add = 1
+	}
+	if part != nil {
+		at := r.coordinates(trip, buf[:])
+		from := [2]int64{r.rows[0] + firstRow, r.cols[0] + firstCol}
+		r.out.walk.run(unsafe.Pointer(unsafe.SliceData(*part)), int64(len(*part)), at, from, [2]int64{r.rows[0] + row(tile1), r.cols[0] + endCol})
+		giveBytes(part)
+	}
+	runtime.KeepAlive(r)
+}
+
+// operandAt is where the first row or column of the round is, for a trip.
+func (r *round) operandAt(i int, trip int64) uintptr {
+	o := &r.ops[i]
+	if o.mode != inPlace {
+		return uintptr(r.slot(i, r.slots[i][trip-r.from]))
+	}
+	at := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
+	if i == 0 {
+		return at + uintptr(r.rows[0]*o.row)
+	}
+	return at + uintptr(r.cols[0]*r.size)
+}
