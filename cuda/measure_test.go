@@ -222,7 +222,7 @@ func (b *bench) prepare() error {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := 0; i < blockBytes; i += 4 {
 		v := math.Float32bits(float32(r.NormFloat64()))
-		v = v&0xffff0000 | v>>16 // both halves are sensible bf16 numbers too
+		v = v&0xffff0000 | math.Float32bits(float32(r.NormFloat64()))>>16 // both halves are sensible bf16 numbers too
 		data[i], data[i+1], data[i+2], data[i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
 	}
 	if err := b.ctx.CopyToDevice(b.block, data); err != nil {

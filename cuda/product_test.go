@@ -111,6 +111,21 @@ func floatAt(t ir.DType, b []byte, i int) float64 {
 	return float64(math.Float32frombits(uint32(u(4))))
 }
 
+// resources says what the code of a spec takes of a multiprocessor.
+func (b *bench) resources(s ptxtest.Spec) string {
+	plans, _, err := b.plans(s)
+	if err != nil {
+		return ""
+	}
+	f, err := b.function(plans[0].Steps[0].Entry)
+	if err != nil {
+		return ""
+	}
+	regs, _ := f.Attribute(driver.FunctionRegisters)
+	local, _ := f.Attribute(driver.FunctionLocalBytes)
+	return fmt.Sprintf(", %d registers, %d bytes spilled", regs, local)
+}
+
 // TestMeasureProducts prints the rate of products, for comparison with the vendor's
 // library (bench/peers has the same sizes).
 func TestMeasureProducts(t *testing.T) {
@@ -137,7 +152,7 @@ func TestMeasureProducts(t *testing.T) {
 		for _, n := range s.Extents {
 			flops *= float64(n)
 		}
-		t.Logf("%-44s %10.1f µs %8.1f TFLOP/s %s", s.Name, ms*1000, flops/ms/1e9, names)
+		t.Logf("%-44s %10.1f µs %8.1f TFLOP/s %s%s", s.Name, ms*1000, flops/ms/1e9, names, b.resources(s))
 	}
 	for _, n := range []int64{1024, 2048, 4096, 8192} {
 		all := ptxtest.Matrices(n, n, n)

@@ -76,6 +76,11 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	switch parts[0] {
 	case "bra", "bar", "ret":
 		return 0, false, nil, nil
+	case "cp":
+		if len(in.args) == 0 { // of a group of copies
+			return 0, false, nil, nil
+		}
+		return 0, false, []class{b64, b64, b32, b32}, nil
 	}
 	if !ok {
 		return 0, false, nil, fmt.Errorf("unknown type .%s", last)

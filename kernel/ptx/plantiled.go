@@ -22,17 +22,18 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	tiles := func(f tiledForm) int64 {
 		return batch * ((z.rows + int64(16*f.rows) - 1) / int64(16*f.rows)) * ((z.cols + int64(16*f.cols) - 1) / int64(16*f.cols))
 	}
-	if m.k.Body[m.form.dot].Type.Size() == 4 {
-		for _, n := range [][2]int{{8, 16}, {8, 8}} {
-			if g := (tiledForm{rows: n[0], cols: n[1]}); tiles(g) >= m.target.sms() {
-				f.rows, f.cols = n[0], n[1]
-				break
-			}
-		}
-	}
 	dot := &m.k.Body[m.form.dot]
 	f.x = m.lineupOf(l, base, dot.A, m.form.rows)
 	f.z = m.lineupOf(l, base, dot.B, m.form.cols)
+	if dot.Type.Size() == 4 { // wide where rows of the second operand are copied as they are
+		g := tiledForm{rows: 4, cols: 16}
+		if f.z != alongTile {
+			g.rows, g.cols = 8, 8
+		}
+		if tiles(g) >= m.target.sms() {
+			f.rows, f.cols = g.rows, g.cols
+		}
+	}
 	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile
 	}

@@ -64,6 +64,8 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 	parts := strings.Split(in.op, ".")
 	last := parts[len(parts)-1]
 	switch parts[0] {
+	case "cp":
+		return pr.compileCopy(in)
 	case "ld", "st", "red":
 		return pr.compileMemory(in, parts, last)
 	}
@@ -122,6 +124,30 @@ func (pr *program) compileSplit(in *inst, last string) (func(*simulator, *thread
 	return func(_ *simulator, t *thread) error {
 		t.r[dst] = mask(t.r[lo], half) | mask(t.r[hi], half)<<half
 		return nil
+	}, nil
+}
+
+// compileCopy is cp.async, done at once: bytes to shared memory, or zeros.
+func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error) {
+	if len(in.args) == 0 {
+		return func(*simulator, *thread) error { return nil }, nil
+	}
+	bytes := int(in.args[2].value)
+	to, from, n := pr.index(in.args[0].name), pr.index(in.args[1].name), pr.index(in.args[3].name)
+	return func(s *simulator, t *thread) error {
+		dst, err := s.memory(simSharedBase+t.r[to]+uint64(in.args[0].value), bytes)
+		if err != nil {
+			return err
+		}
+		clear(dst)
+		if t.r[n] == 0 {
+			return nil
+		}
+		src, err := s.memory(t.r[from]+uint64(in.args[1].value), bytes)
+		if err == nil {
+			copy(dst, src)
+		}
+		return err
 	}, nil
 }
 

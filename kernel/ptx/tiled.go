@@ -66,7 +66,9 @@ type side struct {
 	wide   int // elements of a slab's row
 	origin reg
 	extent reg
-	at     int // bytes of the slab in the buffer
+	at     int  // bytes of the slab in the buffer
+	plain  bool // memory as it is
+	copies *slabCopies
 }
 
 // bytes is what a buffer of two slabs takes.
@@ -141,8 +143,8 @@ func (e *tiledEmitter) begin() {
 	e.base = e.def(b64, "mov.u64", "dyn")
 	dot := &e.k.Body[e.p.dot]
 	slab := tiledDepth * e.size * (16*e.form.rows + tiledPad)
-	e.x = &side{value: dot.A, refs: e.upTo(dot.A), axes: e.p.rows, along: e.form.x, wide: 16 * e.form.rows, origin: e.row0, extent: e.rows}
-	e.z = &side{value: dot.B, refs: e.upTo(dot.B), axes: e.p.cols, along: e.form.z, wide: 16 * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
+	e.x = &side{plain: e.plainCopies(dot.A), value: dot.A, refs: e.upTo(dot.A), axes: e.p.rows, along: e.form.x, wide: 16 * e.form.rows, origin: e.row0, extent: e.rows}
+	e.z = &side{plain: e.plainCopies(dot.B), value: dot.B, refs: e.upTo(dot.B), axes: e.p.cols, along: e.form.z, wide: 16 * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
 }
 
 // upTo lists, in body order, what values need, the product itself excluded.
@@ -182,8 +184,13 @@ func (e *tiledEmitter) multiply() error {
 	kept := e.to(b32, "mov.b32", fmt.Sprint(0))     // steps of the chunk so far
 	used := e.to(b64, "mov.b64", e.base)            // buffer to use
 	folded := e.to(pred, "setp.ne.u32", kept, kept) // a chunk was folded
+	for _, s := range []*side{e.x, e.z} {
+		if s.plain {
+			s.copies = e.newCopies(s)
+		}
+	}
 	load := func() ([]*tile, error) {
-		tiles := append(e.fetch(e.x, k), e.fetch(e.z, k)...)
+		tiles := append(e.fetch(e.x, k, next), e.fetch(e.z, k, next)...)
 		for _, t := range tiles {
 			if err := e.evalTile(e.loadsOf(t.refs), t); err != nil {
 				return nil, err
@@ -197,6 +204,9 @@ func (e *tiledEmitter) multiply() error {
 				return err
 			}
 			t.put(next)
+		}
+		if e.x.plain || e.z.plain {
+			e.op("cp.async.wait_all")
 		}
 		return nil
 	}
@@ -218,8 +228,14 @@ func (e *tiledEmitter) multiply() error {
 	if tiles, err = load(); err != nil {
 		return err
 	}
+	x, z := e.fragments(used, 0)
 	for kk := range tiledDepth {
-		e.step(used, kk)
+		nx, nz := x, z
+		if kk+1 < tiledDepth { // on their way while these are multiplied
+			nx, nz = e.fragments(used, kk+1)
+		}
+		e.step(x, z)
+		x, z = nx, nz
 	}
 	if err := fill(tiles); err != nil {
 		return err
@@ -259,8 +275,9 @@ func (e *tiledEmitter) clear() {
 	}
 }
 
-// step multiplies one column of the first slab with one row of the second.
-func (e *tiledEmitter) step(buffer reg, kk int) {
+// fragments reads the thread's part of one column of the first slab and of one row of
+// the second.
+func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
 	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, "15") })
 	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, "4") })
 	// Threads of a warp read neighbouring fours.
@@ -276,8 +293,11 @@ func (e *tiledEmitter) step(buffer reg, kk int) {
 		}
 		return out
 	}
-	x := read(e.x, at("ty bytes", ty), e.form.rows)
-	z := read(e.z, at("tx bytes", tx), e.form.cols)
+	return read(e.x, at("ty bytes", ty), e.form.rows), read(e.z, at("tx bytes", tx), e.form.cols)
+}
+
+// step multiplies every element of x with every one of z.
+func (e *tiledEmitter) step(x, z []reg) {
 	for i := range x {
 		for j := range z {
 			r := e.acc[i][j]

@@ -8,7 +8,11 @@ import (
 
 // fetch makes the tiles, of four neighbours or of one, that a thread brings from an
 // operand for the slab that begins at step k.
-func (e *tiledEmitter) fetch(s *side, k reg) []*tile {
+func (e *tiledEmitter) fetch(s *side, k, buffer reg) []*tile {
+	if s.plain {
+		s.copies.emit(e, k, buffer)
+		return nil
+	}
 	var out []*tile
 	for pass := range s.wide / 64 {
 		var step, line reg // of the four, in the slab
