@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/callsite"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -98,18 +99,39 @@ func DefineRoutine(d *Device, row string, f backend.Routine) error {
 	return b.AddRoutine(row, f)
 }
 
+// release lets go of tensors that were made for others.
+func release(made []*Tensor, but []ir.Value) {
+	kept := map[*fusion.Value]bool{}
+	for _, v := range but {
+		if t, ok := v.(*Tensor); ok && t != nil {
+			kept[t.v] = true
+		}
+	}
+	for _, t := range made {
+		if t.v != nil && !kept[t.v] {
+			t.v.Release()
+		}
+	}
+}
+
 // decompose records a row in terms of others. With a gradient of its own the
 // row, not its parts, is what gradients see.
 func decompose(r *ir.Row, s *Stream, scope *Scope, attrs ir.Attrs, in []*Tensor) []*Tensor {
 	own := r.Differentiable()
 	vs := make([]ir.Value, len(in))
+	tracked := false
 	for i, t := range in {
 		if own {
 			t = t.Detach()
 		}
+		tracked = tracked || t.origin != nil
 		vs[i] = t
 	}
-	parts := r.Decompose(Graph{Stream: s, Scope: scope}, vs, attrs)
+	var made []*Tensor
+	parts := r.Decompose(Graph{Stream: s, Scope: scope, made: &made}, vs, attrs)
+	if !tracked { // else gradients of the parts may ask for what was made on the way
+		defer release(made, parts)
+	}
 	types, _ := ir.Infer(r, typesOf(in), attrs)
 	out := make([]*Tensor, r.NumResults())
 	for i := range out {

@@ -98,6 +98,8 @@ type Graph struct {
 	// Untracked makes Enter drop origins, so that nothing computed from what
 	// entered is tracked.
 	Untracked bool
+
+	made *[]*Tensor // where decompose collects what is applied
 }
 
 var _ ir.Graph = Graph{}
@@ -151,6 +153,9 @@ func (g Graph) ApplyN(row string, in []ir.Value, attrs ...ir.Named) []ir.Value {
 		ts[i], _ = v.(*Tensor)
 	}
 	out := apply(r, g.Stream, ts, attrs)
+	if g.made != nil {
+		*g.made = append(*g.made, out...)
+	}
 	vs := make([]ir.Value, len(out))
 	for i, t := range out {
 		if len(in) == 0 && g.Scope != nil && t.err == nil {

@@ -35,8 +35,12 @@ func (x *exporter) expand(n *ir.Node, in []string) ([]string, error) {
 	t := n.Row.ComputeType(n.InTypes(), n.OutTypes())
 	s := &scopeOfBody{t: t, names: map[string]typed{}}
 	for i, v := range in {
-		d := n.In[i].DType
-		s.names[n.Row.OperandAt(i).Name] = typed{x.cast(v, d, d.Compute()), d.Compute()}
+		d, o := n.In[i].DType, n.Row.OperandAt(i)
+		to := d.Compute()
+		if o.Class != ir.BoolClass && o.Class != ir.I64Class {
+			to = t // as kernels do
+		}
+		s.names[o.Name] = typed{x.cast(v, d, to), to}
 	}
 	for i, spec := range n.Row.Attrs {
 		switch a := n.Attrs[i]; spec.Kind {

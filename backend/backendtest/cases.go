@@ -91,7 +91,8 @@ func describe(r *ir.Row, a ir.Attrs) string {
 }
 
 // assignments lists the dtypes that the operands may share; a row whose
-// operands have no choice gets one.
+// operands have no choice gets one. Where no dtype suits all, each is given to
+// those that it suits.
 func assignments(r *ir.Row) []ir.DType {
 	var out []ir.DType
 	for _, d := range ir.DTypes() {
@@ -99,7 +100,7 @@ func assignments(r *ir.Row) []ir.DType {
 		for i := range r.Operands {
 			t := operandType(r, i, d)
 			ok = ok && r.Operands[i].Class.Has(t)
-			free = free || r.Operands[i].Class != ir.BoolClass && r.Operands[i].Class != ir.I64Class
+			free = free || r.Operands[i].Class != ir.BoolClass && r.Operands[i].Class != ir.I64Class && t == d
 		}
 		if ok && (free || len(out) == 0) {
 			out = append(out, d)
@@ -115,7 +116,25 @@ func operandType(r *ir.Row, i int, d ir.DType) ir.DType {
 	case ir.I64Class:
 		return ir.I64
 	}
+	if c := r.OperandAt(i).Class; !c.Has(d) && !shares(r) {
+		for _, other := range []ir.DType{ir.F32, ir.U8} {
+			if c.Has(other) {
+				return other
+			}
+		}
+	}
 	return d
+}
+
+// shares reports whether one dtype suits all operands that have a choice.
+func shares(r *ir.Row) bool {
+	all := ir.AnyType
+	for _, o := range r.Operands {
+		if o.Class != ir.BoolClass && o.Class != ir.I64Class {
+			all &= o.Class
+		}
+	}
+	return all != 0
 }
 
 // attributes completes named attributes in every way that matters: all dtypes,

@@ -53,6 +53,7 @@ func init() {
 		"nanmax": defineNaNExtreme(1), "nanmin": defineNaNExtreme(-1),
 		"cumprod": defineCumprod, "cummax": defineCumExtreme(1), "cummin": defineCumExtreme(-1),
 		"lerp": pairwise(defineLerp), "logaddexp": pairwise(defineLogAddExp), "nextafter": defineNextAfter,
+		"quantize": defineQuantize, "dequantize": defineDequantize,
 		"shl": defineShift(true), "shr": defineShift(false),
 	}
 }

@@ -49,6 +49,7 @@ var callers = map[string]string{
 	"fusion/constant.go": "a constant is a row without operands",
 	"views.go":           "Cast has an attribute, and returns a tensor of the same dtype unchanged",
 	"draws.go":           "an attribute is named threshold, as a row is",
+	"quantized.go":       "the rows of codes have attributes, and are reached through Quantized",
 	"index.go":           "Where takes constants on either side",
 	"elementary.go":      "methods of rows with three operands or with attributes, which are not generated",
 }

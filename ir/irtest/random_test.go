@@ -112,7 +112,7 @@ func TestNewRow(t *testing.T) {
 		}
 	}
 	seen := map[string]int{}
-	for seed := uint64(0); seed < 50; seed++ {
+	for seed := uint64(0); seed < 80; seed++ {
 		p := Random(rand.New(rand.NewPCG(seed, 2)), Options{Rows: append(ir.Rows(), unknown...)})
 		for i := range p.Nodes {
 			seen[p.Nodes[i].Row.Name]++
