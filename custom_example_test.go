@@ -65,12 +65,12 @@ func ExampleDefine_opaque() {
 		fmt.Println(err)
 		return
 	}
-	err = sinter.DefineRoutine(sinter.DefaultDevice(), "example/crc@1", func(n *ir.Node, in, out []backend.Host) error {
+	err = sinter.DefineRoutine(sinter.DefaultDevice(), "example/crc@1", func(c *backend.Call) error {
 		sum := uint64(0)
-		for i := 0; i < len(in[0].Data); i += 4 {
-			sum += uint64(binary.NativeEndian.Uint32(in[0].Data[i:]))
+		for i := 0; i < len(c.In[0].Data); i += 4 {
+			sum += uint64(binary.NativeEndian.Uint32(c.In[0].Data[i:]))
 		}
-		binary.NativeEndian.PutUint64(out[0].Data, sum)
+		binary.NativeEndian.PutUint64(c.Out[0].Data, sum)
 		return nil
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/cpu"
-	"github.com/sinter-go/sinter/ir"
 )
 
 // An operand of another stream may be released as soon as its use is recorded,
@@ -35,7 +34,7 @@ func TestCrossStreamRelease(t *testing.T) {
 func TestCancelledStreamPassesFirstError(t *testing.T) {
 	block := make(chan struct{})
 	b, err := cpu.New(cpu.Options{QueueOps: 1, Routines: map[string]cpu.Routine{
-		"nonzero": func(*ir.Node, []cpu.Host, []cpu.Host) error { <-block; return nil },
+		"nonzero": func(*cpu.Call) error { <-block; return nil },
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -71,31 +71,29 @@ func count(s ir.Shape, axes int) int { return s[:len(s)-axes].Size() }
 
 // guarded makes an error of a panic of the library.
 func guarded(f Routine) Routine {
-	return func(n *ir.Node, in, out []Host) (err error) {
+	return func(c *Call) (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = ir.Errorf(ir.ErrInternal, "the routine failed: %v", p)
 			}
 		}()
-		return f(n, in, out)
+		return f(c)
 	}
 }
 
-// batched runs f for each matrix of the first operand, where it has elements.
+// batched runs f for each matrix of the first operand, some at the same time.
 func batched(f func(n *ir.Node, in, out []Host, i int)) Routine {
-	return guarded(func(n *ir.Node, in, out []Host) error {
-		for i := 0; i < count(in[0].Type.Shape, 2); i++ {
-			f(n, in, out, i)
-		}
+	return guarded(func(c *Call) error {
+		c.Parallel(count(c.In[0].Type.Shape, 2), func(i int) { f(c.Node, c.In, c.Out, i) })
 		return nil
 	})
 }
 
 // matrixFault names the first matrix whose info is not 0.
-func matrixFault(n *ir.Node, in, out []Host) error {
-	copy(out[0].Data, in[0].Data)
-	shape := in[1].Type.Shape
-	for i, v := range view[int64](in[1].Data) {
+func matrixFault(c *Call) error {
+	copy(c.Out[0].Data, c.In[0].Data)
+	shape := c.In[1].Type.Shape
+	for i, v := range view[int64](c.In[1].Data) {
 		if v <= 0 {
 			continue
 		}
@@ -107,7 +105,7 @@ func matrixFault(n *ir.Node, in, out []Host) error {
 			}
 			which = fmt.Sprintf("matrix %v of the batch", at)
 		}
-		switch n.Attr("what").Int {
+		switch c.Node.Attr("what").Int {
 		case ir.NotPositive:
 			return ir.Errorf(ir.ErrData, "cholesky: %s is not positive definite: pivot %d is not positive", which, v-1)
 		case ir.ZeroDiagonal:

@@ -14,7 +14,7 @@ import (
 func TestProfileWindow(t *testing.T) {
 	const nap = 20 * time.Millisecond
 	d, err := cpu.New(cpu.Options{Routines: map[string]cpu.Routine{
-		"nonzero": func(n *ir.Node, in, out []backend.Host) error { time.Sleep(nap); return nil },
+		"nonzero": func(*backend.Call) error { time.Sleep(nap); return nil },
 	}})
 	if err != nil {
 		t.Fatal(err)

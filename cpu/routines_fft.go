@@ -52,7 +52,8 @@ func (k numbers) setComplex(i int, v complex128) {
 	k.set(2*i+1, imag(v))
 }
 
-func fft(n *ir.Node, in, out []Host) error {
+func fft(c *Call) error {
+	n, in, out := c.Node, c.In, c.Out
 	s := in[0].Type.Shape
 	s = s[:len(s)-1]
 	axis, err := ir.Axis(int(n.Attr("axis").Int), len(s))
@@ -83,7 +84,8 @@ func fft(n *ir.Node, in, out []Host) error {
 	return nil
 }
 
-func rfft(n *ir.Node, in, out []Host) error {
+func rfft(c *Call) error {
+	n, in, out := c.Node, c.In, c.Out
 	s := in[0].Type.Shape
 	axis, err := ir.Axis(int(n.Attr("axis").Int), len(s))
 	if err != nil || s.Size() == 0 {
@@ -106,7 +108,8 @@ func rfft(n *ir.Node, in, out []Host) error {
 	return nil
 }
 
-func irfft(n *ir.Node, in, out []Host) error {
+func irfft(c *Call) error {
+	n, in, out := c.Node, c.In, c.Out
 	s := out[0].Type.Shape
 	axis, err := ir.Axis(int(n.Attr("axis").Int), len(s))
 	if err != nil || s.Size() == 0 {

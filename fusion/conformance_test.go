@@ -8,7 +8,6 @@ import (
 	"github.com/sinter-go/sinter/backend/backendtest"
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/fusion"
-	"github.com/sinter-go/sinter/ir"
 )
 
 // TestConformance runs the suite of backends through a client: every row, dtype
@@ -27,7 +26,7 @@ func TestConformance(t *testing.T) {
 			open := func(t *testing.T, s backendtest.Setup) backend.Backend {
 				o := cpu.Options{Generator: run.generator, Threads: run.threads, Memory: s.Memory, QueueOps: s.QueueOps, Routines: map[string]cpu.Routine{}}
 				for name, f := range s.Opaque {
-					o.Routines[name] = func(_ *ir.Node, in, out []cpu.Host) error { return f(bytesOf(in), bytesOf(out)) }
+					o.Routines[name] = func(c *backend.Call) error { return f(bytesOf(c.In), bytesOf(c.Out)) }
 				}
 				d, err := cpu.New(o)
 				if err != nil {

@@ -85,8 +85,8 @@ func ExampleFuser() {
 		return
 	}
 	defer device.Close()
-	_ = device.AddRoutine(copyRow.Name, func(_ *ir.Node, in, out []backend.Host) error {
-		copy(out[0].Data, in[0].Data)
+	_ = device.AddRoutine(copyRow.Name, func(c *backend.Call) error {
+		copy(c.Out[0].Data, c.In[0].Data)
 		return nil
 	})
 	program, _ := ir.ParseProgram("program p\n  in %1 f32[2]\n  %2 = neg %1\n  %3 = neg %2\n  out %3\n", nil)

@@ -309,8 +309,8 @@ func TestPlansOfFusers(t *testing.T) {
 	p := parse(t, "program twice\n  in %1 f32[3]\n  %2 = neg %1\n  %3 = neg %2\n  out %3\n")
 	in := [][][]byte{{f32Bytes(1, -2, 3)}}
 	open := func(o fusion.Options) *fusion.Client {
-		return planClient(t, o, cpu.Options{Routines: map[string]cpu.Routine{copyRow.Name: func(_ *ir.Node, in, out []cpu.Host) error {
-			copy(out[0].Data, in[0].Data)
+		return planClient(t, o, cpu.Options{Routines: map[string]cpu.Routine{copyRow.Name: func(c *backend.Call) error {
+			copy(c.Out[0].Data, c.In[0].Data)
 			return nil
 		}}})
 	}

@@ -17,7 +17,7 @@ func limited(t *testing.T, s backendtest.Setup, o cpu.Options) *cpu.Device {
 	o.Memory, o.QueueOps = s.Memory, s.QueueOps
 	o.Routines = map[string]cpu.Routine{}
 	for name, f := range s.Opaque {
-		o.Routines[name] = func(_ *ir.Node, in, out []cpu.Host) error { return f(bytesOf(in), bytesOf(out)) }
+		o.Routines[name] = func(c *backend.Call) error { return f(bytesOf(c.In), bytesOf(c.Out)) }
 	}
 	d, err := cpu.New(o)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/backend/backendtest"
 	"github.com/sinter-go/sinter/cpu"
-	"github.com/sinter-go/sinter/ir"
 )
 
 // TestCPU runs the suite on the processor with every generator it has.
@@ -39,8 +38,8 @@ func TestCPU(t *testing.T) {
 				o.Memory, o.QueueOps = s.Memory, s.QueueOps
 				o.Routines = map[string]cpu.Routine{}
 				for name, f := range s.Opaque {
-					o.Routines[name] = func(_ *ir.Node, in, out []cpu.Host) error {
-						return f(bytesOf(in), bytesOf(out))
+					o.Routines[name] = func(c *backend.Call) error {
+						return f(bytesOf(c.In), bytesOf(c.Out))
 					}
 				}
 				d, err := cpu.New(o)

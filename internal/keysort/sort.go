@@ -1,0 +1,193 @@
+package keysort
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// MaxItems is how many items can be sorted at once: places have 32 bits.
+const MaxItems = 1 << 32
+
+// Workers run tasks at the same time.
+type Workers interface {
+	// Threads is how many tasks may run at once.
+	Threads() int
+	// Parallel runs tasks 0 to n-1 and waits for them.
+	Parallel(n int, do func(task int))
+}
+
+// Serial is a worker alone.
+type Serial struct{}
+
+// Threads is 1.
+func (Serial) Threads() int { return 1 }
+
+// Parallel runs the tasks one after the other.
+func (Serial) Parallel(n int, do func(task int)) {
+	for i := range n {
+		do(i)
+	}
+}
+
+const (
+	network  = 48      // items that a network of exchanges sorts
+	short    = 1 << 13 // items that are sorted by digits of 8 bits, all counted at once
+	parallel = 1 << 16 // items that are worth more than one thread
+	digit    = 11      // bits of a digit of many items
+)
+
+// Sort sorts items, of which those with equal keys come with ascending places, using
+// tmp, which is as long, as workspace. The result is one of both.
+func Sort(w Workers, items, tmp []uint64) []uint64 {
+	switch n := len(items); {
+	case n < 2:
+		return items
+	case n <= network:
+		exchange(items)
+		return items
+	case n <= short:
+		return sortShort(items, tmp)
+	}
+	return sortLong(w, items, tmp)
+}
+
+// sortShort is a radix sort from the last digit on, of 8 bits; digits in which all
+// keys agree take no pass.
+func sortShort(items, tmp []uint64) []uint64 {
+	var counts [4][256]uint32
+	for _, v := range items {
+		counts[0][uint8(v>>32)]++
+		counts[1][uint8(v>>40)]++
+		counts[2][uint8(v>>48)]++
+		counts[3][uint8(v>>56)]++
+	}
+	tmp = tmp[:len(items)]
+	for d := range counts {
+		c := &counts[d]
+		shift := uint(32 + 8*d)
+		if c[uint8(items[0]>>shift)] == uint32(len(items)) {
+			continue
+		}
+		sum := uint32(0)
+		for i, n := range c {
+			c[i] = sum
+			sum += n
+		}
+		for _, v := range items {
+			b := uint8(v >> shift)
+			tmp[c[b]] = v
+			c[b]++
+		}
+		items, tmp = tmp, items
+	}
+	return items
+}
+
+// sortLong is a radix sort from the last digit on whose passes threads share: each
+// counts the digits of its block, and moves its block to where the digits of all
+// blocks before it end, so that the order does not depend on the blocks.
+func sortLong(w Workers, items, tmp []uint64) []uint64 {
+	n := len(items)
+	blocks := 1
+	if n >= parallel {
+		blocks = w.Threads()
+	}
+	block := func(b int, s []uint64) []uint64 { return s[n*b/blocks : n*(b+1)/blocks] }
+	var varies atomic.Uint64
+	w.Parallel(blocks, func(b int) {
+		v := uint64(0)
+		for _, x := range block(b, items) {
+			v |= x ^ items[0]
+		}
+		varies.Or(v)
+	})
+	rest := varies.Load() >> 32 << 32
+	counts := make([][1 << digit]uint32, blocks)
+	tmp = tmp[:n]
+	for rest != 0 {
+		shift := uint(bits.TrailingZeros64(rest))
+		rest &= ^uint64(0) << (shift + digit)
+		from, to := items, tmp
+		w.Parallel(blocks, func(b int) {
+			c := &counts[b]
+			clear(c[:])
+			for _, v := range block(b, from) {
+				c[v>>shift%(1<<digit)]++
+			}
+		})
+		sum := uint32(0)
+		for i := range counts[0] {
+			for b := range counts {
+				c := &counts[b][i]
+				*c, sum = sum, sum+*c
+			}
+		}
+		w.Parallel(blocks, func(b int) {
+			c := &counts[b]
+			for _, v := range block(b, from) {
+				d := v >> shift % (1 << digit)
+				to[c[d]] = v
+				c[d]++
+			}
+		})
+		items, tmp = tmp, items
+	}
+	return items
+}
+
+// Sort64 sorts keys of 64 bits: the places in the lower halves of the items that it
+// returns have the order of the keys, and of themselves where those are equal.
+// items, tmp and places are workspace as long as keys.
+func Sort64(w Workers, keys, items, tmp []uint64, places []uint32) []uint64 {
+	n := len(keys)
+	blocks := 1
+	if n >= parallel {
+		blocks = w.Threads()
+	}
+	each := func(do func(from, to int)) {
+		if blocks == 1 {
+			do(0, n)
+			return
+		}
+		w.Parallel(blocks, func(b int) { do(n*b/blocks, n*(b+1)/blocks) })
+	}
+	// Bits in which all keys agree are left out: often what remains has 32.
+	var varies atomic.Uint64
+	each(func(from, to int) {
+		v := uint64(0)
+		for _, k := range keys[from:to] {
+			v |= k ^ keys[0]
+		}
+		varies.Or(v)
+	})
+	v := varies.Load()
+	low := uint(bits.TrailingZeros64(v | 1<<63))
+	items, tmp = items[:n], tmp[:n]
+	each(func(from, to int) {
+		for i := from; i < to; i++ {
+			items[i] = keys[i]>>low<<32 | uint64(i)
+		}
+	})
+	sorted := Sort(w, items, tmp)
+	if v>>low>>32 == 0 {
+		return sorted
+	}
+	if &sorted[0] == &tmp[0] {
+		items, tmp = tmp, items
+	}
+	places = places[:n]
+	each(func(from, to int) {
+		for i := from; i < to; i++ {
+			at := uint32(items[i])
+			places[i] = at
+			tmp[i] = keys[at]>>low>>32<<32 | uint64(i)
+		}
+	})
+	sorted = Sort(w, tmp, items)
+	each(func(from, to int) {
+		for i, x := range sorted[from:to] {
+			sorted[from+i] = uint64(places[uint32(x)])
+		}
+	})
+	return sorted
+}
