@@ -1,13 +1,13 @@
-// Command bench measures kernels on the machine at hand and prints each as a
-// share of a limit measured in the same run, as a Markdown table:
+// Command bench measures Sinter on the machine at hand and prints Markdown tables:
 //
-//	go run ./bench           # kernels by generator
+//	go run ./bench           # workloads beside peers, as "sinter bench --markdown"
+//	go run ./bench -kernels  # kernels by generator, as a share of a copy
 //	go run ./bench -trees    # summation trees: alternatives to those in use
 //	go run ./bench -capture  # captured steps against recorded ones
 //	go run ./bench -fusion   # networks, fused and unfused
 //
 // Every figure is the median of at least 9 rounds, in which all variants take
-// turns, since machines are shared and drift. Absolute times are not printed.
+// turns, since machines are shared and drift.
 package main
 
 import (
@@ -25,16 +25,20 @@ import (
 )
 
 func main() {
+	generators := flag.Bool("kernels", false, "compare generators")
 	trees := flag.Bool("trees", false, "compare summation trees")
 	capture := flag.Bool("capture", false, "compare captured steps with recorded ones")
 	fused := flag.Bool("fusion", false, "compare networks, fused and unfused")
 	rounds := flag.Int("rounds", 11, "rounds per figure, at least 9")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 9 {
-		fmt.Fprintln(os.Stderr, "usage: bench [-trees] [-capture] [-fusion] [-rounds N], N at least 9")
+		fmt.Fprintln(os.Stderr, "usage: bench [-kernels] [-trees] [-capture] [-fusion] [-rounds N], N at least 9")
 		os.Exit(2)
 	}
-	run := kernels
+	run := suiteTable
+	if *generators {
+		run = kernels
+	}
 	if *trees {
 		run = treeTable
 	}

@@ -117,3 +117,6 @@ func lastLine(out []byte, err error) string {
 	}
 	return err.Error()
 }
+
+// Known reports whether a peer has a name.
+func Known(name string) bool { return slices.Contains(Names(), name) }

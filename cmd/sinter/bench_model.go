@@ -15,26 +15,15 @@ import (
 	"github.com/sinter-go/sinter/onnx"
 )
 
-type benchCmd struct {
-	modelFlags
+// benchModel are the flags that apply with a model.
+type benchModel struct {
+	Device      string   `name:"device" placeholder:"ID" help:"Device to compute on; \"sinter devices\" lists them. (default: cpu)"`
 	Input       []string `name:"input" short:"i" sep:"none" placeholder:"NAME=WHAT" help:"An input as \"sinter run\" takes it; in random:SHAPE and zeros:SHAPE an extent B is the batch. (default: random, the first free extent is the batch)"`
 	Dims        []string `name:"dim" placeholder:"NAME=N" help:"Extent of a named dimension. (default: 1)"`
-	Batch       []int    `name:"batch" default:"1" placeholder:"N,..." help:"Batch sizes. (default ${default})"`
-	Concurrency []int    `name:"concurrency" default:"1" placeholder:"N,..." help:"Numbers of runs at the same time. (default ${default})"`
-	Runs        int      `name:"runs" default:"50" placeholder:"N" help:"Runs to measure, of each batch and concurrency. (default ${default})"`
-	Warmup      int      `name:"warmup" default:"3" placeholder:"N" help:"Runs before that are not measured. (default ${default})"`
-	Peer        bool     `name:"peer" default:"true" negatable:"" help:"Measure ONNX Runtime beside it, where node finds the package onnxruntime-node."`
-	output
-}
-
-// Help is the long help of the command.
-func (*benchCmd) Help() string {
-	return `For each batch and concurrency: percentiles of the latency of a run, from host inputs to host
-outputs, items a second, and the most memory that tensors on the device and the process took. Where
-node finds the npm package onnxruntime-node (in the current directory, or in NODE_PATH; to install it:
-npm install --ignore-scripts onnxruntime-node), ONNX Runtime is measured with the same inputs and
-threads, in turn with Sinter, and the ratio is shown. Close other programs first: what else runs on
-the machine is in the figures.`
+	Batch       []int    `name:"batch" placeholder:"N,..." help:"Batch sizes. (default: 1)"`
+	Concurrency []int    `name:"concurrency" placeholder:"N,..." help:"Numbers of runs at the same time. (default: 1)"`
+	Runs        *int     `name:"runs" placeholder:"N" help:"Runs to measure, of each batch and concurrency. (default: 50)"`
+	Warmup      *int     `name:"warmup" placeholder:"N" help:"Runs before that are not measured. (default: 3)"`
 }
 
 // measurement is what was measured of one engine, batch and concurrency.
@@ -57,28 +46,53 @@ type measurement struct {
 	times       []time.Duration
 }
 
+// check checks the flags and fills in what was not given.
 func (c *benchCmd) check() error {
-	list := func(flag string, values []int, most int) error {
-		for _, v := range values {
+	list := func(flag string, values *[]int, most int) error {
+		if *values == nil {
+			*values = []int{1}
+		}
+		for _, v := range *values {
 			if v < 1 || v > most {
 				return usage("%s is %d, expected 1 to %d", flag, v, most)
 			}
 		}
 		return nil
 	}
-	switch {
-	case c.Runs < 1 || c.Runs > 1_000_000:
-		return usage("--runs is %d, expected 1 to 1000000", c.Runs)
-	case c.Warmup < 0 || c.Warmup > 1_000_000:
-		return usage("--warmup is %d, expected 0 to 1000000", c.Warmup)
+	if c.Runs == nil {
+		c.Runs = new(50)
 	}
-	if err := list("--batch", c.Batch, 1<<20); err != nil {
+	if c.Warmup == nil {
+		c.Warmup = new(3)
+	}
+	if c.Device == "" {
+		c.Device = "cpu"
+	}
+	switch {
+	case *c.Runs < 1 || *c.Runs > 1_000_000:
+		return usage("--runs is %d, expected 1 to 1000000", *c.Runs)
+	case *c.Warmup < 0 || *c.Warmup > 1_000_000:
+		return usage("--warmup is %d, expected 0 to 1000000", *c.Warmup)
+	case len(c.Threads) > 1:
+		return usage("--threads: one number with a model, got %d", len(c.Threads))
+	}
+	if err := list("--batch", &c.Batch, 1<<20); err != nil {
 		return err
 	}
-	return list("--concurrency", c.Concurrency, 1<<12)
+	return list("--concurrency", &c.Concurrency, 1<<12)
 }
 
-func (c *benchCmd) Run(e *env) error {
+// load reads the model and opens the device.
+func (c *benchCmd) load() (*onnx.Model, *sinter.Device, func(), error) {
+	f := modelFlags{deviceFlags: deviceFlags{Device: c.Device}, Model: c.Model}
+	if len(c.Threads) == 1 {
+		f.Threads = &c.Threads[0]
+	}
+	return f.load()
+}
+
+// runModel measures a model.
+func (c *benchCmd) runModel(e *env) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -221,13 +235,13 @@ func (c *benchCmd) measure(ctx context.Context, p *onnx.Program, dev *sinter.Dev
 	const rounds = 5
 	var took, tookTheirs time.Duration
 	for round := range rounds {
-		n := (c.Runs*(round+1))/rounds - c.Runs*round/rounds
+		n := (*c.Runs*(round+1))/rounds - *c.Runs*round/rounds
 		if n == 0 {
 			continue
 		}
 		warm := 0
 		if round == 0 {
-			warm = c.Warmup
+			warm = *c.Warmup
 		}
 		if _, _, err := runMany(ctx, p, in, warm, conc); err != nil {
 			return own, nil, err

@@ -24,7 +24,7 @@ type commands struct {
 	Run     runCmd     `cmd:"" help:"Run an ONNX model on files, numbers or random input."`
 	Inspect inspectCmd `cmd:"" help:"Show what an ONNX model is made of, and whether it runs."`
 	Verify  verifyCmd  `cmd:"" help:"Run test cases in the layout of ONNX and compare the outputs."`
-	Bench   benchCmd   `cmd:"" help:"Measure an ONNX model: latency, throughput, memory."`
+	Bench   benchCmd   `cmd:"" help:"Measure this machine and Sinter beside its peers; or an ONNX model."`
 	Explain explainCmd `cmd:"" help:"Show how a program is run: what was fused, and what not and why."`
 	Replay  replayCmd  `cmd:"" help:"Run a capsule in every way of this machine and compare the bits."`
 	Devices devicesCmd `cmd:"" help:"List devices, their dtypes and limits."`

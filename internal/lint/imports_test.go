@@ -36,6 +36,8 @@ var layers = map[string]layer{
 	"autodiff":         {[]string{".", "ir", "internal/callsite"}, "gradients are recorded through the public interface"},
 	"optim":            {[]string{".", "ir", "nn", "autodiff", "internal/callsite"}, "optimizers are recorded through the public interface"},
 	"internal/exact":   {[]string{"ir", "kernel"}, "an oracle must not share code with what it judges"},
+	"bench/limit":      {[]string{"ir", "kernel/amd64", "kernel/amd64/asm"}, "what a processor can do is no matter of kernels"},
+	"bench/peers":      {[]string{"ir"}, "peers know nothing of Sinter"},
 	"kernel/amd64/asm": {nil, "an assembler knows nothing of kernels"},
 }
 
