@@ -13,6 +13,7 @@ type Code struct {
 	*form
 	level    amd64.Level
 	tiles    *amd64.Tiles
+	rowTiles *amd64.RowTiles
 	panels   *amd64.Panels
 	pack     [2]*part // the sides, as elementwise kernels
 	epilogue *part
@@ -70,6 +71,7 @@ func compile(k *kernel.Kernel, level amd64.Level) (*Code, error) {
 	}
 	c := &Code{form: f, level: level}
 	c.tiles = amd64.TilesOf(level, f.kind)
+	c.rowTiles = amd64.RowTilesOf(level, f.kind)
 	c.panels = amd64.PanelsOf(level, c.tiles.Size)
 	for i, name := range []string{" rows", " columns"} {
 		c.pack[i] = newPart(f.prologue(&f.sides[i], k.Name+name), level)

@@ -166,8 +166,8 @@ func randomKernel(r *rand.Rand, s *shape) *kernel.Kernel {
 // randomExtents are around the edges of tiles and chunks, of bounded work.
 func randomExtents(r *rand.Rand, s *shape) []int64 {
 	edges := map[byte][]int64{
-		'm': {1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 170},
-		'n': {1, 3, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100},
+		'm': {1, 1, 1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 170},
+		'n': {1, 3, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 300, 1025},
 		'b': {1, 2, 3},
 		'k': {1, 2, 3, 4, 7, 16, 31, 64, 100, 257, 1023, 1024, 1025, 2048, 2050},
 	}

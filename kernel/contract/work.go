@@ -28,13 +28,14 @@ type round struct {
 	rows     [2]int64
 	cols     [2]int64
 	slots    [2][]int64 // by side: where a trip finds its packed operand
-	trips    [2][]int64 // by side: a trip for which a packed operand is made
+	made     [2][]int64 // by side: a trip for which a packed operand is made
 	blocks   [2]*[]byte
 	slotSize [2]int64
 	tiles    int64 // of rows
 	block    int64 // tiles in a block
 	strips   int64 // of columns
 	group    int64 // strips in a task
+	local    bool  // tasks pack the strips that they read, which no other does
 }
 
 // blockRows is how many packed rows are kept at a time.
@@ -58,14 +59,15 @@ func (p *problem) work(threads int) *kernel.Work {
 	if p.ops[0].mode != inPlace {
 		stepM = min(rows, p.blockRows())
 	}
-	if p.ops[1].mode != inPlace {
+	local := p.packsAlone(threads)
+	if p.ops[1].mode != inPlace && !local {
 		stepN = min(cols, p.blockCols())
 	}
 	trips := int64(1)
 	if stepM == rows && stepN == cols {
 		trips = p.trips
 		for i := range p.ops {
-			if p.ops[i].mode != inPlace {
+			if p.ops[i].mode != inPlace && !(i == 1 && local) {
 				trips = min(trips, max(1, packBytes/p.slotBytes(i, p.extents[i])))
 			}
 		}
@@ -75,10 +77,12 @@ func (p *problem) work(threads int) *kernel.Work {
 		for n := int64(0); n < cols; n += stepN {
 			for m := int64(0); m < rows; m += stepM {
 				r := &round{problem: p, from: from, to: min(from+trips, p.trips), rows: [2]int64{m, min(m+stepM, rows)}, cols: [2]int64{n, min(n+stepN, cols)}}
+				if r.local = local; !local {
+					r.place(1, &blocks[1], stepN)
+				}
 				r.place(0, &blocks[0], stepM)
-				r.place(1, &blocks[1], stepN)
 				r.divide(threads)
-				r.phases(w, m == 0, n == 0 || stepM < rows)
+				r.phases(w, m == 0, n == 0 || stepM < rows, threads)
 			}
 		}
 	}
@@ -89,6 +93,23 @@ func (p *problem) work(threads int) *kernel.Work {
 		}
 	}
 	return w
+}
+
+// packsAlone reports whether each strip of columns is read by one task only, which
+// then packs it into a cache instead of memory.
+func (p *problem) packsAlone(threads int) bool {
+	o, t := &p.ops[1], p.Code.tiles
+	if o.mode == inPlace || p.extents[0] > int64(t.Rows*maxTiles) {
+		return false
+	}
+	apart := int64(1) // packed operands
+	for i, e := range p.loops.extents {
+		if o.index[i] != 0 {
+			apart *= e
+		}
+	}
+	strips := (p.extents[1] + int64(t.Cols) - 1) / int64(t.Cols)
+	return apart == p.trips && (threads == 1 || strips*p.trips >= int64(2*threads))
 }
 
 // slotBytes is the size of one packed operand of so many rows or columns.
@@ -122,7 +143,7 @@ func (r *round) place(i int, block **[]byte, most int64) {
 		if !ok {
 			slot = int64(len(seen))
 			seen[number] = slot
-			r.trips[i] = append(r.trips[i], trip)
+			r.made[i] = append(r.made[i], trip)
 		}
 		r.slots[i] = append(r.slots[i], slot)
 	}
@@ -144,6 +165,8 @@ func (r *round) divide(threads int) {
 	for threads > 1 && r.tasks() < enough && (r.group > 1 || r.block > 1) {
 		if r.group > 1 {
 			r.group = (r.group + 1) / 2
+		} else if r.local {
+			break
 		} else {
 			r.block = (r.block + 1) / 2
 		}
@@ -157,19 +180,19 @@ func (r *round) tasks() int64 {
 }
 
 // phases adds those of the round.
-func (r *round) phases(w *kernel.Work, columns, rows bool) {
+func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
 	var pack kernel.Phase
 	var tasks [2]int64
 	var each [2]int64 // rows, or strips, in a task
 	if r.ops[0].mode != inPlace && rows {
 		each[0] = max(1, packTask/r.k)
-		tasks[0] = int64(len(r.trips[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
-		pack.Cost += int64(len(r.trips[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
+		tasks[0] = int64(len(r.made[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
+		pack.Cost += int64(len(r.made[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
 	}
-	if r.ops[1].mode != inPlace && columns {
+	if r.ops[1].mode != inPlace && columns && !r.local {
 		each[1] = 1
-		tasks[1] = int64(len(r.trips[1])) * r.strips
-		pack.Cost += int64(len(r.trips[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].k.Body))
+		tasks[1] = int64(len(r.made[1])) * r.strips
+		pack.Cost += int64(len(r.made[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].k.Body))
 	}
 	if pack.Tasks = tasks[0] + tasks[1]; pack.Tasks > 0 {
 		pack.Do = func(n int64) {
@@ -181,8 +204,15 @@ func (r *round) phases(w *kernel.Work, columns, rows bool) {
 		}
 		w.Phases = append(w.Phases, pack)
 	}
-	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0])
-	w.Phases = append(w.Phases, kernel.Phase{Tasks: r.tasks(), Cost: work * r.k, Do: r.multiply})
+	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0]) * r.k
+	if r.singleRow() {
+		lanes := int64(r.rowTiles.Lanes)
+		r.group = (r.extents[1]/int64(tasksEach*threads) + lanes - 1) / lanes * lanes
+		r.group = max(min(r.group, rowCols), 16*lanes)
+		w.Phases = append(w.Phases, kernel.Phase{Tasks: (r.to - r.from) * ((r.extents[1] + r.group - 1) / r.group), Cost: work, Do: r.multiplyRow})
+		return
+	}
+	w.Phases = append(w.Phases, kernel.Phase{Tasks: r.tasks(), Cost: work, Do: r.multiply})
 }
 
 // coordinates of a trip.
@@ -209,31 +239,37 @@ func (r *round) packRows(n, each int64) {
 	to := min(from+each, r.rows[1])
 	o := &r.ops[0]
 	base := unsafe.Add(r.slot(0, slot), (from-r.rows[0])*o.row)
-	o.walk.run(base, r.slotSize[0], r.coordinates(r.trips[0][slot], buf[:]), [2]int64{from, 0}, [2]int64{to, r.k})
+	o.walk.run(base, r.slotSize[0], r.coordinates(r.made[0][slot], buf[:]), [2]int64{from, 0}, [2]int64{to, r.k})
 }
 
 // packStrip is task n of packing columns.
 func (r *round) packStrip(n int64) {
-	var buf [kernel.MaxAxes]int64
-	o, p := &r.ops[1], r.panels
-	strip := int64(r.Code.tiles.Cols)
-	slot := n / r.strips
-	from := r.cols[0] + n%r.strips*strip
-	to := min(from+strip, r.cols[1])
-	trip := r.trips[1][slot]
-	at := r.coordinates(trip, buf[:])
+	o, strip := &r.ops[1], int64(r.Code.tiles.Cols)
+	slot, first := n/r.strips, r.cols[0]+n%r.strips*strip
 	dst := unsafe.Add(r.slot(1, slot), n%r.strips*o.row)
+	r.strip(dst, r.made[1][slot], [2]int64{first, 0}, [2]int64{min(first+strip, r.cols[1]), r.k})
+}
+
+// strip packs columns and ks [from, to) of a trip.
+func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
+	var buf [kernel.MaxAxes]int64
+	o, p, at := &r.ops[1], r.panels, r.coordinates(trip, buf[:])
+	base := o.base
+	if o.strides != nil {
+		base += uintptr(r.loops.at(trip, o.strides) * r.size)
+	}
 	switch o.mode {
 	case byWalk:
-		o.walk.run(dst, o.row, at, [2]int64{from, 0}, [2]int64{to, r.k})
+		o.walk.run(dst, o.row, at, from, to)
 	case byCopy:
-		base := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
-		x := amd64.Panel{DstRow: o.kstep, K: r.k, SrcRow: o.ks}
+		x := amd64.Panel{DstRow: o.kstep, K: to[1] - from[1], SrcRow: o.ks}
 		if o.table != nil {
-			x.Table = uintptr(unsafe.Pointer(&o.table[0]))
+			x.Table = uintptr(unsafe.Pointer(&o.table[from[1]]))
+		} else {
+			base += uintptr(from[1] * o.ks)
 		}
-		r.runs(from, to, o.strides, func(col, count int64) {
-			x.Dst = uintptr(dst) + uintptr((col-from)*r.size)
+		r.runs(from[0], to[0], o.strides, func(col, count int64) {
+			x.Dst = uintptr(dst) + uintptr((col-from[0])*r.size)
 			x.Src = base + uintptr(r.ranges[1].at(col, o.strides)*r.size)
 			if o.table != nil {
 				p.CopyTable(&x, int(count))
@@ -243,25 +279,26 @@ func (r *round) packStrip(n int64) {
 		})
 		runtime.KeepAlive(o.table)
 	case byTurn:
-		base := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
-		inner := r.k
+		inner := r.k // ks side by side
 		if !o.oneK {
 			inner = r.ks.extents[len(r.ks.extents)-1]
 		}
-		for k := int64(0); k < r.k; k += inner {
+		for k := from[1]; k < to[1]; {
+			end := min(to[1], k-k%inner+inner)
 			along := base + uintptr(r.ks.at(k, o.strides)*r.size)
-			r.turn(dst, k, inner, from, to, func(col int64) uintptr {
+			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], func(col int64) uintptr {
 				return along + uintptr(r.ranges[1].at(col, o.strides)*r.size)
 			})
+			k = end
 		}
 	case byBoth:
-		part := takeBytes(int(strip * turnRow * r.size))
+		part := takeBytes(r.Code.tiles.Cols * turnRow * int(r.size))
 		rows := unsafe.Pointer(unsafe.SliceData(*part))
-		for k := int64(0); k < r.k; k += turnKs {
-			end := min(k+turnKs, r.k)
-			o.walk.run(rows, int64(len(*part)), at, [2]int64{from, k}, [2]int64{to, end})
-			r.turn(dst, k, end-k, from, to, func(col int64) uintptr {
-				return uintptr(rows) + uintptr((col-from)*turnRow*r.size)
+		for k := from[1]; k < to[1]; k += turnKs {
+			end := min(k+turnKs, to[1])
+			o.walk.run(rows, int64(len(*part)), at, [2]int64{from[0], k}, [2]int64{to[0], end})
+			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], func(col int64) uintptr {
+				return uintptr(rows) + uintptr((col-from[0])*turnRow*r.size)
 			})
 		}
 		runtime.KeepAlive(part)
@@ -287,17 +324,69 @@ func (r *round) runs(from, to int64, strides []int64, f func(col, count int64)) 
 	}
 }
 
-// turn transposes n ks of the columns of a strip, from k on.
-func (r *round) turn(dst unsafe.Pointer, k, n, from, to int64, column func(col int64) uintptr) {
-	o, lanes := &r.ops[1], int64(r.panels.Lanes)
-	x := amd64.Panel{DstRow: o.kstep, K: n}
+// turn transposes n ks of the columns of a strip.
+func (r *round) turn(dst unsafe.Pointer, n, from, to int64, column func(col int64) uintptr) {
+	lanes := int64(r.panels.Lanes)
+	x := amd64.Panel{DstRow: r.ops[1].kstep, K: n}
 	for first := from; first < to; first += lanes {
 		for i := range lanes {
 			x.Rows[i] = column(min(first+i, to-1))
 		}
-		x.Dst = uintptr(dst) + uintptr(k*o.kstep+(first-from)*r.size)
+		x.Dst = uintptr(dst) + uintptr((first-from)*r.size)
 		r.panels.Turn(&x)
 	}
+}
+
+// rowCols is the most columns of a single row that are summed at a time: the sums
+// stay in the first cache.
+const rowCols = 2048
+
+// singleRow reports whether the problem is single rows times matrices in place,
+// which are read row by row.
+func (p *problem) singleRow() bool {
+	return p.extents[0] == 1 && p.ops[1].mode == inPlace && p.extents[1] >= int64(4*p.Code.tiles.Cols)
+}
+
+// multiplyRow is task n of the products of a single row.
+func (r *round) multiplyRow(n int64) {
+	var buf [kernel.MaxAxes]int64
+	parts := (r.extents[1] + r.group - 1) / r.group
+	trip, first := r.from+n/parts, n%parts*r.group
+	end := min(first+r.group, r.extents[1])
+	t := r.rowTiles
+	sums := takeBytes(int(2 * r.group * r.size)) // of a chunk, and of all
+	defer giveBytes(sums)
+	part := unsafe.Pointer(unsafe.SliceData(*sums))
+	whole := unsafe.Add(part, r.group*r.size)
+	out := uintptr(whole)
+	if r.out.place {
+		out = r.out.base + uintptr((r.loops.at(trip, r.out.strides)+first)*r.size)
+	}
+	a, b := r.operandAt(0, trip), r.operandAt(1, trip)+uintptr(first*r.size)
+	x := amd64.RowTile{AStep: r.ops[0].kstep, BStep: r.ops[1].kstep, From: uintptr(part), Cols: int(end - first)}
+	for from := int64(0); from < r.k; from += r.chunk {
+		to := min(from+r.chunk, r.k)
+		x.Zero, x.Add, x.To = 1, 0, uintptr(part)
+		for k := from; k < to; k += int64(x.K) {
+			if x.K = t.Steps; k+int64(t.Steps) > to {
+				x.K = 1
+			}
+			if k+int64(x.K) == to { // the chunk is through
+				x.To = out
+				if from > 0 {
+					x.Add = 1
+				}
+			}
+			x.A, x.B = a+uintptr(k*x.AStep), b+uintptr(k*x.BStep)
+			t.Run(&x)
+			x.Zero = 0
+		}
+	}
+	if !r.out.place {
+		r.out.walk.run(whole, r.group*r.size, r.coordinates(trip, buf[:]), [2]int64{0, first}, [2]int64{1, end})
+	}
+	runtime.KeepAlive(sums)
+	runtime.KeepAlive(r)
 }
 
 // multiply is task n of the products.
@@ -312,7 +401,13 @@ func (r *round) multiply(n int64) {
 	rows, strip := r.rows[1]-r.rows[0], int64(t.Cols)
 	row := func(tile int64) int64 { return tile * rows / r.tiles } // rows are divided evenly
 
-	a, b := r.operandAt(0, trip), r.operandAt(1, trip)
+	a, b := r.operandAt(0, trip), uintptr(0)
+	var packed *[]byte // of one strip and chunk
+	if r.local {
+		packed = takeBytes(int((min(r.chunk, r.k) + int64(r.panels.Lanes)) * r.ops[1].kstep))
+	} else {
+		b = r.operandAt(1, trip)
+	}
 	x := amd64.Tile{ARow: r.ops[0].row, AStep: r.ops[0].kstep, BStep: r.ops[1].kstep, CRow: r.out.row}
 	var part *[]byte
 	var c uintptr // of the first row and column of the task
@@ -328,7 +423,12 @@ func (r *round) multiply(n int64) {
 		x.K = min(r.chunk, r.k-k)
 		for s := strip0; s < strip1; s++ {
 			x.Cols = int(min(strip, endCol-s*strip))
-			if r.ops[1].mode == inPlace {
+			if r.local {
+				dst := unsafe.Pointer(unsafe.SliceData(*packed))
+				first := r.cols[0] + s*strip
+				r.strip(dst, trip, [2]int64{first, k}, [2]int64{first + int64(x.Cols), k + x.K})
+				x.B = uintptr(dst)
+			} else if r.ops[1].mode == inPlace {
 				x.B = b + uintptr(s*strip*r.size+k*x.BStep)
 			} else {
 				x.B = b + uintptr(s*r.ops[1].row+k*x.BStep)
@@ -349,6 +449,7 @@ func (r *round) multiply(n int64) {
 		r.out.walk.run(unsafe.Pointer(unsafe.SliceData(*part)), int64(len(*part)), at, from, [2]int64{r.rows[0] + row(tile1), r.cols[0] + endCol})
 		giveBytes(part)
 	}
+	giveBytes(packed)
 	runtime.KeepAlive(r)
 }
 
