@@ -70,7 +70,7 @@ func (d *Device) Warm(n *ir.Node, operands []ir.Layout) error {
 		at[t.ID] = plain(t)
 	}
 	switch n.Row.Access {
-	case ir.View:
+	case ir.View, ir.Recurrence: // the kernels of recurrences are few, and kept
 		return nil
 	case ir.Join:
 		for i, t := range n.In {

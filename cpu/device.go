@@ -9,6 +9,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel/attend"
 )
 
 // Device is a backend on the host's processors. See [backend.Backend] for the
@@ -32,6 +33,7 @@ type Device struct {
 	closing   sync.Mutex // guards the pool once the goroutine is gone
 
 	opaque   sync.Map // names of rows that have a routine
+	attend   *attend.Engine
 	kernels  kernels
 	counters counters
 }
@@ -58,6 +60,7 @@ func New(opt Options) (*Device, error) {
 	d := &Device{opt: opt, q: newQueue(opt.QueueOps),
 		store: map[ir.ID]*entry{}, kernels: kernels{byKey: map[string]*compiled{}}}
 	d.workers = newWorkers(opt.Threads, &d.pool, d.compile)
+	d.attend = d.newAttend()
 	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
 	d.pool.report = func(err *ir.Error) {
 		if d.damage == nil {

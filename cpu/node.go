@@ -45,6 +45,8 @@ func (d *Device) execute(n *ir.Node) error {
 		return d.join(n)
 	case ir.Scatter, ir.Opaque:
 		return d.routine(n)
+	case ir.Recurrence:
+		return d.recur(n)
 	}
 	return d.compute(n)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel/attend"
 )
 
 // Host, Call and Routine are the contract's.
@@ -27,9 +28,11 @@ func (d *Device) AddRoutine(row string, r Routine) error {
 	return d.q.add(task{run: func() { d.routines[row] = r }})
 }
 
-// Supports says that opaque rows need a routine, and all others run.
+// Supports says that opaque rows need a routine, recurrences one of package
+// attend, and all others run.
 func (d *Device) Supports(n *ir.Node) error {
-	if _, ok := d.opaque.Load(n.Row.Name); n.Row.Access == ir.Opaque && !ok {
+	_, ok := d.opaque.Load(n.Row.Name)
+	if n.Row.Access == ir.Opaque && !ok || n.Row.Access == ir.Recurrence && !attend.Supports(n.Row) {
 		return &ir.Error{Kind: ir.ErrUnsupported, Op: n.Row.Name, Device: d.opt.ID, Msg: "the device has no routine for it"}
 	}
 	return nil

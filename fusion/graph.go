@@ -212,7 +212,7 @@ func (g *graph) chain(id ir.ID) []int {
 func (g *graph) kernel(i int) bool {
 	n := &g.Nodes[i]
 	switch n.Row.Access {
-	case ir.Scatter, ir.Opaque:
+	case ir.Scatter, ir.Opaque, ir.Recurrence:
 		return false
 	}
 	if n.Row.Effects&ir.EffectCollective != 0 {

@@ -115,7 +115,7 @@ func OpOf(r *ir.Row, a ir.Attrs) *Op {
 	}
 	op.faults = r.Effects&ir.EffectFault != 0 || r.Access == ir.Scatter || r.Access == ir.Opaque
 	switch r.Access {
-	case ir.Scatter, ir.Opaque:
+	case ir.Scatter, ir.Opaque, ir.Recurrence:
 	default:
 		op.recipe = r.Effects&ir.EffectCollective == 0
 	}

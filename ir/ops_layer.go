@@ -1,9 +1,7 @@
 package ir
 
-import "math"
-
-// Normalisation, attention and losses: row programs, one kernel each, and what
-// is made of them. Operands after the first broadcast to it.
+// Normalisation and losses: row programs, one kernel each. Operands after the
+// first broadcast to it.
 
 func init() {
 	eps := AttrSpec{Name: "eps", Kind: AttrFloat, Default: 1e-5}
@@ -40,18 +38,6 @@ func init() {
 				s := g.Do("sum", []Value{g.Do("mul", []Value{g.DOut[0], g.Out[0]})}, "axes", []int64{g.Attrs[0].Int}, "keepdims", true)
 				return []Value{g.Do("mul", []Value{g.Out[0], g.Do("sub", []Value{g.DOut[0], s})})}
 			}},
-		&Row{Name: "attention", Number: 441, Version: 1, Access: Contraction,
-			Doc: "y = softmax_masked(q·kᵀ · scale)·v for q [..., heads, l, d], k [..., h, s, d] and v [..., h, s, e]; heads is a multiple of h, " +
-				"and neighbouring heads share keys; a scale of 0 means 1/sqrt(d); causal: query i sees the keys up to i + s - l.",
-			Operands: []Operand{{"q", FloatClass, Moderate}, {"k", FloatClass, Moderate}, {"v", FloatClass, Moderate}},
-			Attrs:    attentionAttrs, Infer: inferAttention, Decompose: decomposeAttention, Tol: Tolerance{F32: 64, F64: 64},
-			Samples: []Sample{{Shapes: []Shape{{2, 2, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 3}}, Attrs: A("causal", true)}}},
-		&Row{Name: "attention_bias", Number: 442, Version: 1, Access: Contraction,
-			Doc: "attention whose scores, scaled, get bias added, which broadcasts to [..., heads, l, s]; a bias of -inf hides a key.",
-			Operands: []Operand{{"q", FloatClass, Moderate}, {"k", FloatClass, Moderate}, {"v", FloatClass, Moderate},
-				{"bias", FloatClass, Moderate}},
-			Attrs: attentionAttrs, Infer: inferAttention, Decompose: decomposeAttention, Tol: Tolerance{F32: 64, F64: 64},
-			Samples: []Sample{{Shapes: []Shape{{2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 5, 3}, {3, 5}}}}},
 		&Row{Name: "cross_entropy", Number: 450, Version: 1, Access: Reduce,
 			Doc: "y = -(1 - smoothing)·log_softmax(x)[label] - smoothing·the mean of log_softmax(x), along axis; label has extent 1 there, " +
 				"classes counts along it; a label that is no class counts as a probability of 1.",
@@ -166,75 +152,4 @@ func gradCrossEntropy(g *GradContext) []Value {
 	total := b.do("sum", []Value{b.do("expand", []Value{target}, "shape", x.Shape)}, "axes", []int{ax}, "keepdims", true)
 	p := b.do("softmax", []Value{g.In[0]}, "axis", ax)
 	return []Value{b.mul(b.reshape(g.DOut[0], kept...), b.sub(b.mul(p, total), target)), nil, nil}
-}
-
-var attentionAttrs = []AttrSpec{{Name: "causal", Kind: AttrBool, Default: false}, {Name: "scale", Kind: AttrFloat, Default: 0.0}}
-
-func inferAttention(r *Row, in []Type, a Attrs) ([]Type, error) {
-	q, k, v := in[0].Shape, in[1].Shape, in[2].Shape
-	n := len(q)
-	for i, t := range in[1:] {
-		if t.DType != in[0].DType {
-			return nil, Errorf(ErrDType, "q is %s but %s is %s", in[0].DType, r.OperandAt(i+1).Name, t.DType)
-		}
-	}
-	if n < 3 || n > MaxRank-1 || len(k) != n || len(v) != n {
-		return nil, Errorf(ErrShape, "q, k and v have shapes %v, %v, %v, expected [..., heads, length, width] of one rank up to %d", q, k, v, MaxRank-1)
-	}
-	if !k[:n-1].Equal(v[:n-1]) || !q[:n-3].Equal(k[:n-3]) || q[n-1] != k[n-1] || k[n-3] == 0 || q[n-3]%k[n-3] != 0 {
-		return nil, Errorf(ErrShape, "q %v, k %v and v %v do not fit: leading extents and the widths of q and k agree, k and v agree but for their width, "+
-			"and the heads of q are a multiple of those of k", q, k, v)
-	}
-	out := q.Clone()
-	out[n-1] = v[n-1]
-	if len(in) > 3 {
-		scores := append(q[:n-1].Clone(), k[n-2])
-		if s, err := Broadcast(scores, in[3].Shape); err != nil || !s.Equal(scores) {
-			return nil, Errorf(ErrShape, "bias has shape %v, which does not broadcast to the scores' %v", in[3].Shape, scores)
-		}
-	}
-	return []Type{{in[0].DType, out}}, nil
-}
-
-func decomposeAttention(g Graph, in []Value, a Attrs) []Value {
-	b := build{g}
-	w := b.attentionWeights(in, a[0].Bool(), a[1].Float())
-	q, v := b.shape(in[0]), b.shape(in[2])
-	n := len(q)
-	grouped := append(v[:n-2].Clone(), q[n-3]/v[n-3]*q[n-2], v[n-2])
-	out := q.Clone()
-	out[n-1] = v[n-1]
-	return []Value{b.reshape(b.pair("matmul", b.reshape(w, grouped...), in[2]), out...)}
-}
-
-// attentionWeights are the weights of attention of q, k, v and perhaps a bias.
-func (b build) attentionWeights(in []Value, causal bool, scale float64) Value {
-	q, k := b.shape(in[0]), b.shape(in[1])
-	n := len(q)
-	l, s := q[n-2], k[n-2]
-	// Heads that share keys are rows of one product.
-	grouped := append(k[:n-2].Clone(), q[n-3]/k[n-3]*l, q[n-1])
-	swap := make([]int, n)
-	for i := range swap {
-		swap[i] = i
-	}
-	swap[n-2], swap[n-1] = n-1, n-2
-	x := b.pair("matmul", b.reshape(in[0], grouped...), b.permute(in[1], swap...))
-	x = b.reshape(b.mul(x, b.num(scaleOf(scale, q[n-1]), x)), append(q[:n-1].Clone(), s)...)
-	if len(in) > 3 {
-		x = b.add(x, in[3])
-	}
-	if causal {
-		last := b.add(b.iota(l, 0, 2, I64), b.Scalar(float64(s-l), I64))
-		x = b.where(b.pair("le", b.iota(s, 1, 2, I64), last), x, b.num(lowest(F64), x))
-	}
-	return b.do("softmax_masked", []Value{x}, "axis", -1)
-}
-
-// scaleOf is the scale of scores, 1/sqrt(width) if none is given.
-func scaleOf(scale float64, width int) float64 {
-	if scale == 0 && width > 0 {
-		return 1 / math.Sqrt(float64(width))
-	}
-	return scale
 }

@@ -16,6 +16,7 @@ const (
 	Scan                          // running results along one axis
 	Random                        // elementwise in (key, counter, logical index), no operands
 	Opaque                        // a routine of the device's own
+	Recurrence                    // over blocks of an operand, as kernels in an order of their own: attention
 )
 
 // Effect is a set of effects beside the results.
@@ -190,7 +191,7 @@ type Row struct {
 	Part    PartFunc // of Join rows; nil puts the operands side by side along the attribute axis
 	Aligned bool     // of Gather rows: index runs beside x on every axis, not in place of one
 	View    ViewFunc // of View rows
-	Body    Body     // of every row but View, Join, Scatter and Opaque ones
+	Body    Body     // of every row but View, Join, Scatter, Opaque and Recurrence ones
 	Compute ComputeRule
 
 	// Grad gives the gradient of each operand, by operand name, as a text over

@@ -161,7 +161,7 @@ func (r *Row) prepare() error {
 		}
 		r.programs[t] = parsed[text]
 	}
-	needsBody := r.Access != View && r.Access != Join && r.Access != Scatter && r.Access != Opaque && r.Decompose == nil
+	needsBody := r.Access != View && r.Access != Join && r.Access != Scatter && r.Access != Opaque && r.Access != Recurrence && r.Decompose == nil
 	if needsBody != (len(r.programs) > 0) {
 		return fmt.Errorf("a body is required for this access kind, and for no other")
 	}

@@ -56,7 +56,7 @@ func New(nodes []ir.Node, layouts Layouts, stored func(ir.ID) bool) (*Block, err
 			}
 		}
 		switch n.Row.Access {
-		case ir.Scatter, ir.Opaque:
+		case ir.Scatter, ir.Opaque, ir.Recurrence:
 			return nil, &Refusal{Rule: NotLowered, Node: i, Detail: n.Row.Name}
 		}
 		if n.Row.Decompose != nil {

@@ -96,10 +96,11 @@ func Export(t *Traced) (*Model, error) {
 	if k < len(t.Inputs) {
 		return nil, fmt.Errorf("onnx: export: %d names for %d inputs", len(t.Inputs), k)
 	}
-	nodes, err := needed(t.Program)
+	nodes, live, err := needed(t.Program)
 	if err != nil {
 		return nil, err
 	}
+	x.live = live
 	for i := range nodes {
 		x.node(&nodes[i])
 	}
@@ -122,9 +123,10 @@ func typeOf(t ir.Type) *Type {
 	return out
 }
 
-// needed returns the nodes that the outputs of a program depend on.
-func needed(p *ir.Program) ([]ir.Node, error) {
-	live := map[ir.ID]bool{}
+// needed returns the nodes that the outputs of a program depend on, and the values
+// that they or the outputs are made of.
+func needed(p *ir.Program) (_ []ir.Node, live map[ir.ID]bool, _ error) {
+	live = map[ir.ID]bool{}
 	for _, id := range p.Outputs {
 		live[id] = true
 	}
@@ -144,7 +146,7 @@ func needed(p *ir.Program) ([]ir.Node, error) {
 		out = append(out, n)
 	}
 	slices.Reverse(out)
-	return out, nil
+	return out, live, nil
 }
 
 // exporter collects the nodes of a model.
@@ -152,6 +154,7 @@ type exporter struct {
 	graph   *Graph
 	opset   int
 	names   map[ir.ID]string
+	live    map[ir.ID]bool // values that are used
 	taken   map[string]bool
 	consts  map[string]string // names of constants, by their contents
 	count   int

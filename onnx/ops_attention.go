@@ -30,6 +30,7 @@ var linearAttentionAttrs = []attrSpec{need("kv_num_heads", AttrInt), need("q_num
 type attending struct {
 	q, k, v *sinter.Tensor
 	mask    *sinter.Tensor // bool: what is seen; nil: everything
+	causal  bool           // the last query is at the last key, and none sees a later one
 	bias    *sinter.Tensor // added to the scores; nil: 0
 	scale   float64        // 0: 1/sqrt(d)
 	softcap float64        // 0: none
@@ -38,6 +39,14 @@ type attending struct {
 	stage   int            // which scores are wanted: scaled 0, capped 1, biased 2, weights 3; -1 none
 	// mods change scores and weights; nil for none.
 	modScores, modWeights func(*sinter.Tensor) (*sinter.Tensor, error)
+}
+
+// see hides what a mask hides, too.
+func (a *attending) see(m *sinter.Tensor) {
+	if a.mask != nil {
+		m = m.And(a.mask)
+	}
+	a.mask = m
 }
 
 // run returns the result [batch, heads, l, e] and the scores that are wanted.
@@ -62,6 +71,11 @@ func (a *attending) run(c *Call) (y, scores *sinter.Tensor, err error) {
 	if bias != nil {
 		bias = bias.Cast(dtype)
 	}
+	plain := a.softcap == 0 && a.stage < 0 && a.modScores == nil && a.modWeights == nil && a.sink == nil && (a.precise == 0 || a.precise == dtype)
+	if a.causal && !plain {
+		l, s := q[2], k[2]
+		a.see(c.positions(s, s).Le(c.positions(l, l, 1).Add(s - l)))
+	}
 	if a.mask != nil {
 		hidden := c.Full(math.Inf(-1), dtype)
 		if bias == nil {
@@ -70,13 +84,12 @@ func (a *attending) run(c *Call) (y, scores *sinter.Tensor, err error) {
 			bias = sinter.Where(a.mask, bias, hidden)
 		}
 	}
-	plain := a.softcap == 0 && a.stage < 0 && a.modScores == nil && a.modWeights == nil && a.sink == nil && (a.precise == 0 || a.precise == dtype)
 	if plain {
 		row, in := "attention", []*sinter.Tensor{a.q, a.k, a.v}
 		if bias != nil {
 			row, in = "attention_bias", append(in, bias)
 		}
-		return sinter.Apply(row, in, ir.A("causal", false, "scale", a.scale)...)[0], nil, nil
+		return sinter.Apply(row, in, ir.A("causal", a.causal, "scale", a.scale)...)[0], nil, nil
 	}
 	// Heads that share keys lie side by side: they are rows of one product.
 	group := q[1] / k[1]
@@ -182,29 +195,25 @@ func attentionOp(c *Call) error {
 			a.bias = m
 		}
 	}
-	see := func(m *sinter.Tensor) {
-		if a.mask == nil {
-			a.mask = m
-		} else {
-			a.mask = a.mask.And(m)
-		}
-	}
 	// Query i is at position i + offset of the keys.
 	row, column := c.positions(l, l, 1), c.positions(s, s)
 	at := row.Add(past)
 	if c.Has(6) {
 		n := c.In(6).Reshape(-1, 1, 1, 1)
-		see(column.Lt(n))
+		a.see(column.Lt(n))
 		at = row.Add(n.Sub(l))
 	}
-	if c.Bool("is_causal") {
-		see(column.Le(at))
+	switch {
+	case c.Bool("is_causal") && !c.Has(6) && past+l == s:
+		a.causal = true
+	case c.Bool("is_causal"):
+		a.see(column.Le(at))
 	}
 	if w := c.Int("left_window_size"); w >= 0 {
-		see(at.Sub(column).Le(w))
+		a.see(at.Sub(column).Le(w))
 	}
 	if w := c.Int("right_window_size"); w >= 0 {
-		see(column.Sub(at).Le(w))
+		a.see(column.Sub(at).Le(w))
 	}
 	if e := Elem(c.Int("softmax_precision")); e != Undefined {
 		if a.precise = e.DType(); !a.precise.IsFloat() {

@@ -97,11 +97,11 @@ func (c *Call) projectedAttention(x *sinter.Tensor, mask *Value, past, bias *sin
 // causal hides keys after each query; past keys come before all queries.
 func (c *Call) causal(a *attending, past int) {
 	l, s := a.q.Dim(2), a.k.Dim(2)
-	m := c.positions(s, s).Le(c.positions(l, l, 1).Add(past))
-	if a.mask != nil {
-		m = m.And(a.mask)
+	if past+l == s {
+		a.causal = true
+		return
 	}
-	a.mask = m
+	a.see(c.positions(s, s).Le(c.positions(l, l, 1).Add(past)))
 }
 
 // padding adds the filter value where a mask says so: [batch] lengths, [2·batch]

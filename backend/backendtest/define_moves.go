@@ -55,6 +55,8 @@ func init() {
 		"lerp": pairwise(defineLerp), "logaddexp": pairwise(defineLogAddExp), "nextafter": defineNextAfter,
 		"quantize": defineQuantize, "dequantize": defineDequantize,
 		"shl": defineShift(true), "shr": defineShift(false),
+		"attention": defineAttention, "attention_bias": defineAttention, "attention_grad_q": defineAttentionQ,
+		"attention_grad_kv": defineAttentionKV, "attention_grad_bias": defineAttentionBias,
 	}
 }
 

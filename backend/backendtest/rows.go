@@ -224,7 +224,7 @@ func compare(c *client, kind string, batch []*testCase) []error {
 		case x.want == nil: // the reference has no results to compare with
 		case r.err != nil:
 			errs[i] = r.err
-		case kind != "cpu" && x.row.Access == ir.Contraction:
+		case kind != "cpu" && (x.row.Access == ir.Contraction || x.row.Access == ir.Recurrence):
 			errs[i] = check(x, logical[i], r.out)
 		default:
 			errs[i] = x.equal(logical[i], r.out)

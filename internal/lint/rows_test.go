@@ -41,17 +41,18 @@ func definesRows(s *source) bool {
 // callers lists the hand-written files of the root package that call elementwise
 // methods or name rows, with the reason.
 var callers = map[string]string{
-	"ir/build.go":        "operators for gradients in Go, which use rows",
-	"ir/grad_linalg.go":  "gradients in Go, which use rows",
-	"ir/lang.go":         "the name of unary minus in texts",
-	"create.go":          "constants and ranges are rows without operands, and have no generated method",
-	"record.go":          "the rows without operands",
-	"fusion/constant.go": "a constant is a row without operands",
-	"views.go":           "Cast has an attribute, and returns a tensor of the same dtype unchanged",
-	"draws.go":           "an attribute is named threshold, as a row is",
-	"quantized.go":       "the rows of codes have attributes, and are reached through Quantized",
-	"index.go":           "Where takes constants on either side",
-	"elementary.go":      "methods of rows with three operands or with attributes, which are not generated",
+	"ir/build.go":          "operators for gradients in Go, which use rows",
+	"ir/grad_linalg.go":    "gradients in Go, which use rows",
+	"ir/grad_attention.go": "gradients in Go, which use rows",
+	"ir/lang.go":           "the name of unary minus in texts",
+	"create.go":            "constants and ranges are rows without operands, and have no generated method",
+	"record.go":            "the rows without operands",
+	"fusion/constant.go":   "a constant is a row without operands",
+	"views.go":             "Cast has an attribute, and returns a tensor of the same dtype unchanged",
+	"draws.go":             "an attribute is named threshold, as a row is",
+	"quantized.go":         "the rows of codes have attributes, and are reached through Quantized",
+	"index.go":             "Where takes constants on either side",
+	"elementary.go":        "methods of rows with three operands or with attributes, which are not generated",
 }
 
 // TestOneOperationOneRow counts the hand-written files that mention an elementwise

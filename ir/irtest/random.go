@@ -28,7 +28,7 @@ type Options struct {
 // weights say how often each access kind is picked; within one, rows are equal.
 var weights = map[ir.Access]int{
 	ir.Elementwise: 16, ir.View: 10, ir.Join: 3, ir.Reduce: 7, ir.Contraction: 2,
-	ir.Gather: 2, ir.Scatter: 2, ir.Scan: 2, ir.Random: 2, ir.Opaque: 4,
+	ir.Gather: 2, ir.Scatter: 2, ir.Scan: 2, ir.Random: 2, ir.Opaque: 4, ir.Recurrence: 2,
 }
 
 // Random returns a well-typed random program; the same state of rng and options

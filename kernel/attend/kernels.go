@@ -1,0 +1,250 @@
+package attend
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Block is the number of keys of a step of the recurrence.
+const Block = 64
+
+// Rows is the greatest number of queries of a task. No bit depends on it.
+const Rows = 64
+
+// The access classes, short.
+const (
+	any_ = kernel.Strided
+	unit = kernel.Unit
+	same = kernel.Broadcast
+)
+
+// weightF32 is 2^x for x up to 0, and 0 below -126, where a weight would lose its
+// digits: n is x rounded, and stands with its bias of 127 in the low bits of t, so
+// that shifting them makes the float 2^n. The polynomial is that of the row exp2.
+const weightF32 = `
+c = select(x < -126, -126, x)
+t = c + 0x1.8000fep23
+r = c - (t - 0x1.8000fep23)
+p = fma(0x1.416b6p-13, r, 0x1.5f082ep-10)
+p = fma(p, r, 0x1.3b2dep-7)
+p = fma(p, r, 0x1.c6af7cp-5)
+p = fma(p, r, 0x1.ebfbdcp-3)
+p = fma(p, r, 0x1.62e43p-1)
+p = fma(p, r, 1)
+y = select(x < -126, 0, p * float(bits(t) << 23))
+`
+
+var weightText = must(ir.Parse(weightF32))
+
+func must(b *ir.Block, err error) *ir.Block {
+	if err != nil {
+		panic("sinter/kernel/attend: BUG: " + err.Error())
+	}
+	return b
+}
+
+// builder makes one kernel in a compute type.
+type builder struct {
+	*kernel.Builder
+	c   ir.DType
+	err error
+}
+
+func build(name string, c ir.DType, axes ...kernel.AxisKind) *builder {
+	return &builder{Builder: kernel.NewBuilder("attention_"+name, axes), c: c}
+}
+
+const (
+	par = kernel.Parallel
+	red = kernel.Reduced
+)
+
+func (b *builder) in(t ir.DType, access ...kernel.Access) kernel.Ref {
+	return b.Convert(b.Load(b.AddArg(kernel.Arg{Type: t, Dir: kernel.In, Access: access})), b.c)
+}
+
+func (b *builder) out(v kernel.Ref, t ir.DType, access ...kernel.Access) {
+	b.Store(b.AddArg(kernel.Arg{Type: t, Dir: kernel.Out, Access: access}), b.Convert(v, t))
+}
+
+// text expands a text over names and returns what it defines. Sums are in order.
+func (b *builder) text(text string, names map[string]kernel.Ref) map[string]kernel.Ref {
+	block, err := ir.Parse(text)
+	if err == nil {
+		names, err = b.Expand(block, kernel.Env{T: b.c, Names: names, Tree: kernel.ColumnsTree})
+	}
+	if err != nil && b.err == nil {
+		b.err = fmt.Errorf("%s: %w", b.K.Name, err)
+	}
+	return names
+}
+
+// weight is 2^x for x up to 0.
+func (b *builder) weight(x kernel.Ref) kernel.Ref {
+	if b.c == ir.F64 {
+		return b.exp2(x)
+	}
+	return b.scalar(weightText, x)
+}
+
+func (b *builder) exp2(x kernel.Ref) kernel.Ref { return b.scalar(ir.Lookup("exp2").Program(b.c), x) }
+
+func (b *builder) scalar(block *ir.Block, x kernel.Ref) kernel.Ref {
+	names, err := b.Expand(block, kernel.Env{T: b.c, Names: map[string]kernel.Ref{"x": x}})
+	if err != nil && b.err == nil {
+		b.err = fmt.Errorf("%s: %w", b.K.Name, err)
+	}
+	return names["y"]
+}
+
+func (b *builder) number(v float64) kernel.Ref {
+	return b.Const(b.c, ir.MakeScalar(b.c, v).Bits)
+}
+
+// copyKernel converts a matrix of any layout to the compute type, row by row.
+func copyKernel(from, c ir.DType, row, col kernel.Access) (*kernel.Kernel, error) {
+	b := build("copy", c, par, par)
+	b.out(b.in(from, row, col), c, any_, unit)
+	return b.K, b.err
+}
+
+// productKernel: out[j, i] = Σ x[j, k]·z[k, i].
+func productKernel(c ir.DType) (*kernel.Kernel, error) {
+	b := build("product", c, par, par, red)
+	x, z := b.in(c, any_, same, unit), b.in(c, same, unit, any_)
+	b.out(b.Reduce(kernel.Dot, kernel.DotTree, x, z), c, any_, unit, same)
+	return b.K, b.err
+}
+
+// addKernel: out[i, e] = fma(acc[i, e], a[i], Σ w[i, j]·x[j, e]). Where it guards, a
+// weight of 0 takes no part.
+func addKernel(c ir.DType, guard bool) (*kernel.Kernel, error) {
+	b := build("add", c, par, par, red)
+	w, x := b.in(c, any_, same, any_), b.in(c, same, unit, any_)
+	acc, a := b.in(c, any_, unit, same), b.in(c, any_, same, same)
+	if guard {
+		zero := b.number(0)
+		x = b.Op(kernel.OpSelect, c, b.Op(kernel.OpEq, ir.Bool, w, zero), zero, x)
+	}
+	sum := b.Reduce(kernel.Dot, kernel.DotTree, w, x)
+	b.out(b.Op(kernel.OpFma, c, acc, a, sum), c, any_, unit, same)
+	return b.K, b.err
+}
+
+// biasKind says how a bias varies inside a head.
+type biasKind uint8
+
+const (
+	noBias   biasKind = iota
+	keyBias           // with the key
+	fullBias          // with key and query
+)
+
+// scores are x_j of products [keys, queries] in a kernel over these axes.
+func (b *builder) scores(bias biasKind, masked bool) kernel.Ref {
+	x := b.Op(kernel.OpMul, b.c, b.in(b.c, any_, unit), b.AddParam(b.c))
+	low := b.number(math.Inf(-1))
+	if bias != noBias {
+		access := unit
+		if bias == keyBias {
+			access = same
+		}
+		z := b.in(b.c, any_, access)
+		hidden := b.Op(kernel.OpEq, ir.Bool, z, low)
+		x = b.Op(kernel.OpSelect, b.c, hidden, low, b.Op(kernel.OpFma, b.c, z, b.number(math.Log2E), x))
+	}
+	if masked { // the numbers of keys, and the first and last ones of each query
+		j, from, to := b.in(b.c, any_, same), b.in(b.c, same, unit), b.in(b.c, same, unit)
+		x = b.Op(kernel.OpSelect, b.c, b.Op(kernel.OpLe, ir.Bool, from, j), x, low)
+		x = b.Op(kernel.OpSelect, b.c, b.Op(kernel.OpLe, ir.Bool, j, to), x, low)
+	}
+	return x
+}
+
+// weightsKernel makes the weights of a block from its products, over [keys,
+// queries], and takes them into the greatest score m and the sum l.
+func weightsKernel(c ir.DType, bias biasKind, masked bool) (*kernel.Kernel, error) {
+	b := build("weights", c, red, par)
+	x := b.scores(bias, masked)
+	m, l := b.in(c, same, unit), b.in(c, same, unit)
+	n := b.text("n = max(m, reduce_max(x))\nc = select(n == -inf, 0, n)", map[string]kernel.Ref{"x": x, "m": m})
+	p := b.weight(b.Op(kernel.OpSub, c, x, n["c"]))
+	a := b.weight(b.Op(kernel.OpSub, c, m, n["c"]))
+	sum := b.text("y = fma(l, a, reduce_sum(p))", map[string]kernel.Ref{"p": p, "a": a, "l": l})
+	b.out(p, c, any_, unit)
+	b.out(n["n"], c, same, unit)
+	b.out(sum["y"], c, same, unit)
+	b.out(a, c, same, unit)
+	return b.K, b.err
+}
+
+// backKernel makes weights from products and lse, and with the products dp of dy
+// and values the gradients of scores. Whoever gives another lse than that of the
+// scores may get weights above 1.
+func backKernel(c ir.DType, bias biasKind, masked bool) (*kernel.Kernel, error) {
+	b := build("back", c, par, par)
+	x := b.scores(bias, masked)
+	dp, lse, delta := b.in(c, any_, unit), b.in(c, same, unit), b.in(c, same, unit)
+	p := b.exp2(b.Op(kernel.OpSub, c, x, b.Op(kernel.OpMul, c, lse, b.number(math.Log2E))))
+	y := b.text("p = select(x == -inf || lse == -inf, 0, p)\ns = select(p == 0, 0, p * (dp - delta))",
+		map[string]kernel.Ref{"x": x, "lse": lse, "p": p, "dp": dp, "delta": delta})
+	b.out(y["p"], c, any_, unit)
+	b.out(y["s"], c, any_, unit)
+	return b.K, b.err
+}
+
+// divideKernel: y[i, e] = acc / l + 0, 0 where l is 0.
+func divideKernel(to, c ir.DType) (*kernel.Kernel, error) {
+	b := build("divide", c, par, par)
+	y := b.text("y = select(l == 0, 0, x / l) + 0", map[string]kernel.Ref{"x": b.in(c, any_, unit), "l": b.in(c, any_, same)})
+	b.out(y["y"], to, any_, unit)
+	return b.K, b.err
+}
+
+// statKernel is lse.
+func statKernel(c ir.DType) (*kernel.Kernel, error) {
+	b := build("lse", c, par)
+	y := b.text("y = select(l == 0, -inf, fma(m, n, log(l)))", map[string]kernel.Ref{"m": b.in(c, unit), "l": b.in(c, unit), "n": b.number(math.Ln2)})
+	b.out(y["y"], c, any_)
+	return b.K, b.err
+}
+
+// scaleKernel: y[i, e] = acc[i, e]·t + 0.
+func scaleKernel(to, c ir.DType, columns kernel.Access) (*kernel.Kernel, error) {
+	b := build("scale", c, par, par)
+	x := b.in(c, any_, columns)
+	b.out(b.Op(kernel.OpAdd, c, b.Op(kernel.OpMul, c, x, b.AddParam(c)), b.number(0)), to, any_, columns)
+	return b.K, b.err
+}
+
+// greatestKernel is the greatest number, or NaN if there is one.
+func greatestKernel(c ir.DType) (*kernel.Kernel, error) {
+	b := build("greatest", c, red)
+	y := b.text("y = reduce_max(x)", map[string]kernel.Ref{"x": b.in(c, unit)})
+	b.out(y["y"], c, same)
+	return b.K, b.err
+}
+
+// sumKernel adds the gradients of scores [keys, queries] to those of a bias that
+// may be one for all keys, or all queries: acc + the sum, ascending.
+func sumKernel(c ir.DType, keys, queries bool) (*kernel.Kernel, error) {
+	kind := func(sum bool) (kernel.AxisKind, kernel.Access) {
+		if sum {
+			return red, same
+		}
+		return par, any_
+	}
+	kj, aj := kind(keys)
+	ki, ai := kind(queries)
+	b := build("sum", c, kj, ki)
+	x := b.in(c, any_, unit)
+	acc := b.in(c, aj, ai)
+	if keys || queries {
+		x = b.text("y = reduce_sum(x)", map[string]kernel.Ref{"x": x})["y"]
+	}
+	b.out(b.Op(kernel.OpAdd, c, acc, x), c, aj, ai)
+	return b.K, b.err
+}
