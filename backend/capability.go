@@ -137,6 +137,29 @@ type MemoryUsage struct {
 	Limit    int64 // 0 if there is none
 }
 
+// Pools is a backend that cuts its memory out of pools of equal blocks.
+type Pools interface {
+	// PoolReport describes the pools that hold memory, once queued work is done.
+	PoolReport(ctx context.Context) ([]PoolUsage, error)
+
+	// Persistent opens a window, or closes one, behind everything queued. Tensors
+	// made inside, parameters above all, get memory of their own, apart from what
+	// comes and goes; it is used again inside later windows and returned by
+	// Cleanup, while none is open, or Close. Windows may overlap.
+	Persistent(ctx context.Context, on bool) error
+}
+
+// PoolUsage describes a pool.
+type PoolUsage struct {
+	Block      int64 // bytes of a block
+	Persistent bool  // it serves persistent windows
+	Slabs      int   // pieces of the system's memory
+	Blocks     int   // in them
+	Live       int   // blocks in use
+	Reserved   int64 // bytes of the slabs
+	Idle       int64 // bytes of slabs without a live block
+}
+
 // Capturer is a backend that records a sequence of launches and replays it.
 type Capturer interface {
 	CaptureStart() error

@@ -27,7 +27,6 @@ type Device struct {
 	windows  int
 	among    []ir.Node   // of the function whose operations run one by one
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
-	damage   *ir.Error   // the first poisoned memory that was overwritten, not yet returned
 
 	closeOnce sync.Once
 	closing   sync.Mutex // guards the pool once the goroutine is gone
@@ -62,12 +61,6 @@ func New(opt Options) (*Device, error) {
 	d.workers = newWorkers(opt.Threads, &d.pool, d.compile)
 	d.attend = d.newAttend()
 	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
-	d.pool.report = func(err *ir.Error) {
-		if d.damage == nil {
-			err.Device = opt.ID
-			d.damage = err
-		}
-	}
 	d.routines = maps.Clone(builtinRoutines)
 	maps.Copy(d.routines, opt.Routines)
 	for name := range d.routines {
@@ -119,10 +112,28 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 	if int64(len(data)) != t.Bytes() {
 		return ir.Errorf(ir.ErrArgument, "%d bytes for %s, expected %d", len(data), t.Type, t.Bytes())
 	}
+	fail := func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) }
+	if buf, err := d.pool.get(max(t.Bytes(), 1)); err == nil { // nobody waits for the device
+		d.copyBytes(buf.data, data)
+		err = d.q.add(task{run: func() { d.adoptBuffer(t, buf) }, fail: fail})
+		if err != nil {
+			d.giveBack(buf)
+		}
+		return err
+	}
+	// What is queued may make room.
 	copied := append([]byte(nil), data...)
 	return d.q.add(task{
-		run:  func() { d.upload(t, copied) },
-		fail: func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) },
+		run: func() {
+			buf, err := d.memory(t.Bytes())
+			if err != nil {
+				fail(err)
+				return
+			}
+			copy(buf.data, copied)
+			d.adoptBuffer(t, buf)
+		},
+		fail: fail,
 	})
 }
 
@@ -177,10 +188,7 @@ func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []erro
 func (d *Device) Sync(ctx context.Context) error {
 	var first *ir.Error
 	if err := d.inOrder(ctx, func() {
-		switch {
-		case d.damage != nil: // whatever else failed, this is worse
-			first, d.damage = d.damage, nil
-		case len(d.errs) > 0:
+		if first = d.damage(); first == nil && len(d.errs) > 0 { // damage is worse than whatever else failed
 			first, d.errs = d.errs[0], nil
 		}
 	}); err != nil {
@@ -234,8 +242,8 @@ func (d *Device) Close() error {
 			d.drop(id)
 		}
 		d.store, d.kernels.byKey = nil, map[string]*compiled{}
-		d.pool.trim()
-		damage, d.damage = d.damage, nil
+		d.pool.close()
+		damage = d.damage()
 	})
 	if damage != nil {
 		return damage
@@ -243,19 +251,30 @@ func (d *Device) Close() error {
 	return nil
 }
 
+// damage returns the first poisoned memory that was overwritten, if nobody knows of
+// it yet.
+func (d *Device) damage() *ir.Error {
+	err := d.pool.takeDamage()
+	if err != nil {
+		err.Device = d.opt.ID
+	}
+	return err
+}
+
 // MemoryUsage counts tensors and bytes.
 func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
 	var u backend.MemoryUsage
 	err := d.inOrder(ctx, func() {
-		u = backend.MemoryUsage{Tensors: len(d.store), InUse: d.pool.inUse,
-			Reserved: d.pool.inUse + d.pool.idle, Peak: d.pool.peak, Limit: d.pool.limit}
+		u = d.pool.usage()
+		u.Tensors = len(d.store)
 	})
 	return u, err
 }
 
-// Cleanup gives idle buffers back.
+// Cleanup returns idle memory to the system, at once and behind what is queued.
 func (d *Device) Cleanup() {
-	_ = d.q.add(task{run: func() { d.pool.trim() }})
+	d.pool.cleanUp()
+	_ = d.q.add(task{run: d.pool.cleanUp}) // a closed device holds nothing
 }
 
 // Counters returns totals since the device was opened, all queued work included.

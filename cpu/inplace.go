@@ -29,7 +29,8 @@ func (d *Device) takeOver(l *backend.Launch, result ir.Tensor, over ir.ID) *entr
 		}
 	}
 	e := &entry{typ: result.Type, layout: ir.Layout{Strides: result.Shape.Strides()}, buf: b}
-	b.refs++ // until the launch consumes the operand
+	d.pool.forget(b) // its contents change
+	b.refs++         // until the launch consumes the operand
 	if n > int64(len(b.data)) {
 		b.data = b.data[:n]
 	}

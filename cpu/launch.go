@@ -240,6 +240,7 @@ func (r *launched) allocate() error {
 			return err
 		}
 		if old.contiguous() && old.buf.refs == 1 && old.buf.release == nil && !fault {
+			d.pool.forget(old.buf) // its contents change
 			x.e, x.known = old, true
 			continue
 		}

@@ -15,8 +15,9 @@ var (
 	_ backend.Streams    = (*Device)(nil)
 )
 
-// Lend lends the memory of a tensor. The loan is one more owner of the buffer,
-// so that it outlives the tensor, and the device as well: buffers are Go memory.
+// Lend lends the memory of a tensor. The loan is one more owner of the buffer, so
+// that it outlives the tensor, and the device as well: a slab is returned to the
+// system after the last of its buffers.
 func (d *Device) Lend(ctx context.Context, id ir.ID) (backend.Lent, error) {
 	var m backend.Lent
 	var state atomic.Int32 // 0 until the device (1) or the caller (2) is done with it
@@ -115,8 +116,7 @@ func (d *Device) Adopt(t ir.Tensor, m backend.Lent) error {
 		return err
 	}
 	return d.q.add(task{run: func() {
-		d.setEntry(t.ID, &entry{typ: t.Type, layout: ir.Layout{Strides: t.Shape.Strides()},
-			buf: &buffer{data: m.Bytes, refs: 1, release: m.Release}})
+		d.adoptBuffer(t, &buffer{data: m.Bytes, refs: 1, release: m.Release})
 	}})
 }
 
@@ -144,9 +144,10 @@ func (r *reader) ReadAt(_ context.Context, p []byte, off int64) error {
 }
 
 func (r *reader) Close() {
-	if r.m.Err == nil {
+	if r.m.Release != nil {
 		r.m.Release()
 	}
+	r.m.Bytes, r.m.Release = nil, nil // the memory may be gone
 }
 
 // writer fills an entry that no id names yet.
@@ -199,7 +200,7 @@ func (w *writer) WriteAt(_ context.Context, p []byte, off int64) error {
 	if w.e == nil || off < 0 || off+int64(len(p)) > w.t.Bytes() {
 		return ir.Errorf(ir.ErrArgument, "bytes %d to %d of %d", off, off+int64(len(p)), w.t.Bytes())
 	}
-	copy(w.e.buf.data[off:], p)
+	w.d.copyBytes(w.e.buf.data[off:off+int64(len(p))], p)
 	return nil
 }
 

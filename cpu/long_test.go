@@ -99,7 +99,7 @@ func longInput(s ir.Shape, d ir.DType, seed int) []byte {
 		case ir.I32, ir.U32:
 			*(*int32)(p) = int32(v * 1000)
 		case ir.I16, ir.F16, ir.BF16: // halves: finite and small
-			*(*int16)(p) = int16(i*37%16000)
+			*(*int16)(p) = int16(i * 37 % 16000)
 		default:
 			*(*int8)(p) = int8(v)
 		}

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"encoding/binary"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -40,14 +39,6 @@ func spoiled(b []byte, class, from int) int {
 	return -1
 }
 
-// fenced cuts a buffer of size bytes out of raw memory, with guards around it.
-func fenced(raw []byte, size int64, class int) (whole, data []byte) {
-	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & (alignment - 1))
-	whole = raw[off:][: size+2*guardBytes : size+2*guardBytes]
-	fillPoison(whole, class)
-	return whole, whole[guardBytes : guardBytes+size : guardBytes+size]
-}
-
 // inspect checks the guards of a buffer and the bytes behind its contents.
 func (p *pool) inspect(b *buffer) {
 	n := len(b.data)
@@ -68,5 +59,7 @@ func (p *pool) inspectIdle(b *buffer) {
 }
 
 func (p *pool) damage(format string, args ...any) {
-	p.report(ir.Errorf(ir.ErrInternal, format, args...))
+	if p.damaged == nil {
+		p.damaged = ir.Errorf(ir.ErrInternal, format, args...)
+	}
 }

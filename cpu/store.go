@@ -70,26 +70,28 @@ func (d *Device) drop(id ir.ID) {
 // newEntry allocates a contiguous tensor.
 func (d *Device) newEntry(t ir.Type) (*entry, error) {
 	e := &entry{typ: t, layout: ir.Layout{Strides: t.Shape.Strides()}}
-	buf, err := d.pool.get(max(t.Bytes(), 1))
+	buf, err := d.memory(t.Bytes())
 	if err != nil {
-		d.pool.trim()
-		d.kernels.shrink()
-		if buf, err = d.pool.get(max(t.Bytes(), 1)); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	e.buf = buf
 	return e, nil
 }
 
-func (d *Device) upload(t ir.Tensor, data []byte) {
-	e, err := d.newEntry(t.Type)
+// memory makes a buffer. If there is no room, what can be made again goes first.
+func (d *Device) memory(n int64) (*buffer, error) {
+	buf, err := d.pool.get(max(n, 1))
 	if err != nil {
-		d.fail([]ir.Tensor{t}, ir.AsError(err))
-		return
+		d.pool.forgetAll()
+		d.kernels.shrink()
+		buf, err = d.pool.get(max(n, 1))
 	}
-	copy(e.buf.data, data)
-	d.setEntry(t.ID, e)
+	return buf, err
+}
+
+// adoptBuffer makes a tensor of a buffer that nobody else owns.
+func (d *Device) adoptBuffer(t ir.Tensor, b *buffer) {
+	d.setEntry(t.ID, &entry{typ: t.Type, layout: ir.Layout{Strides: t.Shape.Strides()}, buf: b})
 }
 
 // fail marks tensors with an error that began here.
@@ -162,7 +164,7 @@ func (d *Device) contents(id ir.ID) ([]byte, ir.Type, error) {
 	if err != nil {
 		return nil, e.typ, err
 	}
-	out := append(make([]byte, 0, e.typ.Bytes()), c.bytes()...)
+	out := d.cloneBytes(c.bytes())
 	if c != e {
 		d.pool.put(c.buf)
 	}

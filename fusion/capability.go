@@ -33,6 +33,8 @@ func (c *Client) As(target any) bool {
 		return backend.Pass(t, b, func(x backend.Profiler) backend.Profiler { return passProfiler{c, x} })
 	case *backend.Memory:
 		return backend.Pass(t, b, func(x backend.Memory) backend.Memory { return passMemory{c, x} })
+	case *backend.Pools:
+		return backend.Pass(t, b, func(x backend.Pools) backend.Pools { return passPools{c, x} })
 	case *backend.Counting:
 		return backend.Pass(t, b, func(x backend.Counting) backend.Counting { return passCounting{c, x} })
 	case *backend.Routines:
@@ -194,6 +196,23 @@ func (p passMemory) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error
 func (p passMemory) Cleanup() {
 	p.c.freeAll()
 	p.inner.Cleanup()
+}
+
+// passPools drains before it reports, and before a window opens or closes: what was
+// recorded before stays out of it, and what was recorded inside runs inside.
+type passPools struct {
+	c     *Client
+	inner backend.Pools
+}
+
+func (p passPools) PoolReport(ctx context.Context) ([]backend.PoolUsage, error) {
+	p.c.flush(CutFlush)
+	return p.inner.PoolReport(ctx)
+}
+
+func (p passPools) Persistent(ctx context.Context, on bool) error {
+	p.c.flush(CutFlush)
+	return p.inner.Persistent(ctx, on)
 }
 
 type passCounting struct {

@@ -28,6 +28,8 @@ func (c *Client) As(target any) bool {
 		return backend.Pass(t, b, func(x backend.Profiler) backend.Profiler { return profiler{c, x} })
 	case *backend.Memory:
 		return backend.Pass(t, b, func(x backend.Memory) backend.Memory { return memory{c, x} })
+	case *backend.Pools:
+		return backend.Pass(t, b, func(x backend.Pools) backend.Pools { return pools{c, x} })
 	case *backend.Capturer:
 		return backend.Pass(t, b, func(x backend.Capturer) backend.Capturer { return capturer{c, x} })
 	case *backend.Routines:
@@ -110,6 +112,21 @@ func (m memory) Cleanup() {
 	defer m.c.leave()
 	m.c.home.calls.other.Add(1)
 	_ = m.c.home.m.call(func() error { m.inner.Cleanup(); return nil }) // a lost one neither
+}
+
+// pools asks the member behind everything that is parked.
+type pools struct {
+	c     *Client
+	inner backend.Pools
+}
+
+func (p pools) PoolReport(ctx context.Context) (u []backend.PoolUsage, err error) {
+	err = p.c.direct(ctx, func() (err error) { u, err = p.inner.PoolReport(ctx); return err })
+	return u, err
+}
+
+func (p pools) Persistent(ctx context.Context, on bool) error {
+	return p.c.direct(ctx, func() error { return p.inner.Persistent(ctx, on) })
 }
 
 // Live returns the number of ids that the client knows.

@@ -25,6 +25,8 @@ func (b *Backend) As(target any) bool {
 		return offer(b, "Profiler", t, func(p backend.Profiler) backend.Profiler { return profiler{p, b} })
 	case *backend.Memory:
 		return offer(b, "Memory", t, func(m backend.Memory) backend.Memory { return memory{m, b} })
+	case *backend.Pools:
+		return offer(b, "Pools", t, func(p backend.Pools) backend.Pools { return pools{p, b} })
 	case *backend.Counting:
 		return offer(b, "Counting", t, func(c backend.Counting) backend.Counting { return c })
 	case *backend.Routines:
@@ -89,6 +91,20 @@ func (m memory) MemoryUsage(ctx context.Context) (u backend.MemoryUsage, err err
 		return err
 	})
 	return u, err
+}
+
+type pools struct {
+	backend.Pools
+	b *Backend
+}
+
+func (p pools) PoolReport(ctx context.Context) (u []backend.PoolUsage, err error) {
+	err = p.b.do(ctx, func(ctx context.Context) (err error) { u, err = p.Pools.PoolReport(ctx); return err })
+	return u, err
+}
+
+func (p pools) Persistent(ctx context.Context, on bool) error {
+	return p.b.do(ctx, func(ctx context.Context) error { return p.Pools.Persistent(ctx, on) })
 }
 
 type hostMemory struct {

@@ -26,7 +26,7 @@ var layers = map[string]layer{
 	"fusion":           {[]string{"ir", "kernel", "lower", "backend", "internal/debug", "internal/wire"}, "a decorator works over any backend"},
 	"router":           {[]string{"ir", "kernel", "lower", "backend", "internal/debug"}, "a decorator works over any backend"},
 	"kernel/divide":    {[]string{"ir", "kernel"}, "kernels of kernels"},
-	"cpu":              {[]string{"ir", "kernel", "kernel/amd64", "kernel/attend", "kernel/contract", "kernel/divide", "lower", "backend", "internal/debug", "internal/keysort"}, "a device does not know who records"},
+	"cpu":              {[]string{"ir", "kernel", "kernel/amd64", "kernel/attend", "kernel/contract", "kernel/divide", "lower", "backend", "internal/debug", "internal/keysort", "internal/pages"}, "a device does not know who records"},
 	".":                {[]string{"ir", "kernel", "lower", "backend", "cpu", "cuda", "fusion", "router", "remote", "internal/callsite", "internal/debug"}, "what is built on tensors may import the root, so the root may not import it"},
 	"safetensors":      {[]string{"ir"}, "files are read without a runtime"},
 	"internal/debug":   {nil, "everybody imports it"},

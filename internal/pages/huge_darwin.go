@@ -1,0 +1,4 @@
+package pages
+
+// adviseHuge does nothing: the system chooses.
+func adviseHuge([]byte) {}
