@@ -15,24 +15,24 @@ func init() {
 	}
 	along := []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}}
 	register(
-		&Row{Name: "layer_norm", Number: 430, Version: 1, Access: Reduce,
+		&Row{Name: "layer_norm", Number: 430, Version: 2, Access: Reduce,
 			Doc: "y = (x - m) / sqrt(v + eps) · gamma + beta, with the mean m and the variance v (of the population) of x over axes; " +
 				"gamma and beta broadcast to x. Layer, group, instance and batch normalisation are this row over different axes.",
 			Operands: affine("gamma", "beta"), Attrs: []AttrSpec{axes, eps}, Infer: inferRows,
-			Body:     Body{Any: "d = x - reduce_sum(x) / count()\ny = d / sqrt(reduce_sum(d * d) / count() + eps) * gamma + beta"},
+			Body:     Body{Any: "d = x - reduce_sum(x) / count()\ny = fma(d * (1 / sqrt(reduce_sum(d * d) / count() + eps)), gamma, beta)"},
 			GradFunc: gradLayerNorm, Tol: Tolerance{F32: 64, F64: 64},
 			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}, {5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}, {}}, Attrs: A("axes", []int{0, 2}, "eps", 0.1)},
 				{Shapes: []Shape{{2, 3, 2, 2}, {3, 1, 1}, {3, 1, 1}}, Attrs: A("axes", []int{2, 3})}}},
-		&Row{Name: "rms_norm", Number: 431, Version: 1, Access: Reduce,
+		&Row{Name: "rms_norm", Number: 431, Version: 2, Access: Reduce,
 			Doc:      "y = x / sqrt(the mean of x² over axes + eps) · gamma, which broadcasts to x.",
 			Operands: affine("gamma"), Attrs: []AttrSpec{axes, eps}, Infer: inferRows,
-			Body:     Body{Any: "y = x / sqrt(reduce_sum(x * x) / count() + eps) * gamma"},
+			Body:     Body{Any: "y = x * (1 / sqrt(reduce_sum(x * x) / count() + eps)) * gamma"},
 			GradFunc: gradRMSNorm, Tol: Tolerance{F32: 64, F64: 64},
 			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}}, Attrs: A("axes", []int{1}, "eps", 0.1)}}},
-		&Row{Name: "softmax_masked", Number: 440, Version: 1, Access: Reduce,
+		&Row{Name: "softmax_masked", Number: 440, Version: 2, Access: Reduce,
 			Doc:      "y = softmax of x along axis, and 0 in a row that is -inf throughout: the weights of attention.",
 			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType), Tol: Tolerance{F32: 8, F64: 8},
-			Body:    Body{Any: "m = reduce_max(x)\ne = exp(x - select(m == -inf, 0, m))\ns = reduce_sum(e)\ny = e / select(s == 0, 1, s)"},
+			Body:    Body{Any: "m = reduce_max(x)\ne = exp(x - select(m == -inf, 0, m))\ns = reduce_sum(e)\ny = e * (1 / select(s == 0, 1, s))"},
 			Samples: []Sample{{Shapes: []Shape{{3, 5}}, Attrs: A("axis", 1)}, {Shapes: []Shape{{5, 20}}, Attrs: A("axis", 0)}},
 			GradFunc: func(g *GradContext) []Value {
 				s := g.Do("sum", []Value{g.Do("mul", []Value{g.DOut[0], g.Out[0]})}, "axes", []int64{g.Attrs[0].Int}, "keepdims", true)

@@ -98,10 +98,10 @@ func init() {
 			Operands: oneOperand(Numbers, AnyValue), Attrs: overOne, Infer: inferReduce(i64DType, false),
 			Body: Body{Any: "reduce_argmin(x)"}, Samples: oneSamples},
 
-		&Row{Name: "softmax", Number: 80, Version: 1, Access: Reduce,
+		&Row{Name: "softmax", Number: 80, Version: 2, Access: Reduce, // a product with the sum's reciprocal
 			Doc:      "y = exp(x - max x) over its sum along axis; a row of -inf gives NaN.",
 			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType),
-			Body:    Body{Any: "e = exp(x - reduce_max(x))\ny = e / reduce_sum(e)"},
+			Body:    Body{Any: "e = exp(x - reduce_max(x))\ny = e * (1 / reduce_sum(e))"},
 			Samples: oneSamples, Tol: Tolerance{F32: 8, F64: 8},
 			GradFunc: func(g *GradContext) []Value {
 				s := g.Do("sum", []Value{g.Do("mul", []Value{g.DOut[0], g.Out[0]})}, "axes", []int64{g.Attrs[0].Int}, "keepdims", true)

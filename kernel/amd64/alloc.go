@@ -133,6 +133,9 @@ func (g *gen) begin(prog []step) {
 func (g *gen) findMasks(prog []step) {
 	g.preds, g.masks = map[val]asm.Mask{}, map[val]bool{}
 	g.kFree = []asm.Mask{2, 3, 4, 5, 6}
+	for _, used := range g.tracked {
+		g.kFree = slices.DeleteFunc(g.kFree, func(k asm.Mask) bool { return slices.Contains(used, k) })
+	}
 	for _, s := range prog {
 		in := &g.k.Body[s.ref]
 		if s.kind == plain && in.Type == ir.Bool && in.Op != kernel.OpStore && in.Op != kernel.OpReduce {

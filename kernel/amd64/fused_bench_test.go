@@ -45,11 +45,11 @@ func composedKernels(t testing.TB) map[string]*kernel.Kernel {
 	one := []string{"x"}
 	y := []string{"y"}
 	return map[string]*kernel.Kernel{
-		"softmax":    composed(t, "softmax", "m = reduce_max(x)\ns = x - m\ne = exp(s)\nt = reduce_sum(e)\ny = e / t", rowAxes, one, y),
+		"softmax":    composed(t, "softmax", "m = reduce_max(x)\ns = x - m\ne = exp(s)\nt = reduce_sum(e)\ny = e * (1 / t)", rowAxes, one, y),
 		"logsoftmax": composed(t, "logsoftmax", "m = reduce_max(x)\ns = x - m\ne = exp(s)\nt = reduce_sum(e)\nl = log(t)\ny = s - l", rowAxes, one, y),
-		"layernorm": composed(t, "layernorm", "m = reduce_sum(x) / count()\nd = x - m\nq = d * d\nv = reduce_sum(q) / count()\nr = sqrt(v + 0.00001)\nn = d / r\nz = n * w\ny = z + w2",
+		"layernorm": composed(t, "layernorm", "m = reduce_sum(x) / count()\nd = x - m\nq = d * d\nv = reduce_sum(q) / count()\nr = sqrt(v + 0.00001)\nn = d * (1 / r)\ny = fma(n, w, w2)",
 			rowAxes, []string{"x", "w", "w2"}, y),
-		"rmsnorm": composed(t, "rmsnorm", "q = x * x\nv = reduce_sum(q) / count()\nr = sqrt(v + 0.00001)\nn = x / r\ny = n * w", rowAxes, []string{"x", "w"}, y),
+		"rmsnorm": composed(t, "rmsnorm", "q = x * x\nv = reduce_sum(q) / count()\nr = sqrt(v + 0.00001)\nn = x * (1 / r)\ny = n * w", rowAxes, []string{"x", "w"}, y),
 		"chain20": composed(t, "chain20", "a = x * 1.5\nb = a + 2\nc = b * b\nd = c - x\ne = max(d, 0)\nf = e * 0.25\ng = f + a\nh = g * g\ni = h - b\nj = min(i, 9)\nk = j * 0.5\nl = k + c\nm = l * 0.125\nn = m - d\no = abs(n)\np = o + 1\nq = p * 0.75\nr = q - k\ns = r * 1.25\ny = s + 3",
 			par1, one, y),
 		"gelu": composed(t, "gelu", "y = gelu(x)", par1, one, y),

@@ -51,8 +51,9 @@ type gen struct {
 	turns        map[int]asm.Mem // buffers of turned arguments
 	turning      map[int]bool    // those of the current pass
 	scanning     map[val]*scanState
-	launchExtent map[kernel.Ref]bool // extents of the launch, not of the whole
-	attempt      int                 // the first that ran out of registers is followed by others
+	tracked      map[kernel.Ref][]asm.Mask // extremes of the current pass that are NaN-free where these are set
+	launchExtent map[kernel.Ref]bool       // extents of the launch, not of the whole
+	attempt      int                       // the first that ran out of registers is followed by others
 	saved        map[kernel.Ref]rowValue
 	kept         map[kernel.Ref]asm.Mem // row buffers of what M2 reductions read twice
 

@@ -141,7 +141,7 @@ func (r *codeReader) program(k *kernel.Kernel, level Level) *program {
 		p.buffers = append(p.buffers, r.word(p, 64))
 	}
 	for n := r.count(maxParts, 4); n > 0 && r.err == nil; n-- {
-		p.arrays = append(p.arrays, array{word: r.word(p, 8), size: r.int(0, maxContext), chunk: r.int(1, 1<<24), whole: r.flag()})
+		p.arrays = append(p.arrays, array{word: r.word(p, 8), size: r.int(0, maxContext), chunk: r.int(1, 1<<30), whole: r.flag()})
 	}
 	n := r.count(maxCode, 1)
 	if r.err == nil && n == 0 {

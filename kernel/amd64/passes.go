@@ -27,8 +27,8 @@ func (g *gen) accumulators() int {
 
 // anyTree stands for the tree of reductions that need none.
 func (g *gen) anyTree() kernel.Tree {
-	if g.byRows {
-		return kernel.StripedTree
+	if g.byRows { // one chunk, however long
+		return kernel.Tree{Kind: kernel.Striped, Chunk: 1 << 30, Lanes: kernel.StripedTree.Lanes}
 	}
 	return kernel.Tree{Kind: kernel.Sequential, Chunk: 1 << 30, Lanes: 1}
 }

@@ -220,11 +220,14 @@ func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
 		g.arith(kernel.OpMul, in.Type, x, g.arg(ops[1]), func() asm.Vec { return u })
 		x = u
 	}
-	if ok {
+	switch {
+	case !ok:
+		g.memoryFold(in, s.ref, x)
+	case g.tracked[s.ref] != nil:
+		g.foldTracked(in, s.ref, s.copy, acc, x)
+	default:
 		g.arith(g.combineOp(in), in.Type, acc, asm.V(x), func() asm.Vec { return acc })
-		return
 	}
-	g.memoryFold(in, s.ref, x)
 }
 
 // memoryFold adds x, or its lanes in use in a masked step, to the partials in
@@ -248,7 +251,14 @@ func (g *gen) memoryFold(in *kernel.Instr, r kernel.Ref, x asm.Vec) {
 	g.a.AluMem(asm.SUB, rTmp, g.word(wStripeEnd))
 	buf := g.bufs[[2]int{int(r), 0}]
 	m := asm.Idx(asm.DI, rTmp, uint8(laneSize(in.Type)), buf.Disp)
-	g.arith(op, in.Type, u, asm.M(m), func() asm.Vec { return u })
+	if g.tracked[r] != nil {
+		v := g.tmp()
+		g.a.RM(asm.VMOVUPS, l, v, asm.M(m))
+		g.foldTracked(in, r, 0, v, u)
+		u = v
+	} else {
+		g.arith(op, in.Type, u, asm.M(m), func() asm.Vec { return u })
+	}
 	g.a.MR(asm.VMOVUPSST, l, asm.M(m), u)
 }
 

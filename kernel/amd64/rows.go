@@ -65,6 +65,7 @@ func (g *gen) rowPass(number int) {
 	main, rest := g.program(p.list, unroll, number), g.program(p.list, 1, number)
 	g.unpin()
 	g.loadPointers(main, false)
+	g.trackNaN(reduces)
 	g.stripes(tree, reduces, unroll, main, func() { g.run(main) }, func() { g.run(rest) }, func() {
 		for _, r := range reduces {
 			slot := g.alloc.mem[g.value(r, 0)]
@@ -75,6 +76,8 @@ func (g *gen) rowPass(number int) {
 			}
 		}
 	})
+
+	g.tracked = nil
 
 	// More than one chunk: the results are reduced in the same way, until one is left.
 	single := a.NewLabel()
@@ -195,6 +198,9 @@ func (g *gen) stripes(tree kernel.Tree, reduces []kernel.Ref, u int, pins []step
 // about as many steps as given.
 func (g *gen) oneChunk(tree kernel.Tree, reduces []kernel.Ref, u, steps int, main, rest func()) {
 	a, accs := g.a, g.accs
+	for _, r := range reduces {
+		g.beginTracked(r)
+	}
 	a.MovImm(rIdx, 0)
 	groups := a.Here() // CX is the first partial of the group
 	a.Store(g.word(wGroup), rIdx)
@@ -253,7 +259,11 @@ func (g *gen) finishChunk(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) {
 	join := func(x, y asm.Vec) {
 		keep := g.temps
 		g.temps = nil
-		g.arith(op, in.Type, x, asm.V(y), func() asm.Vec { return x })
+		if g.tracked[r] != nil {
+			g.extreme(in, x, y)
+		} else {
+			g.arith(op, in.Type, x, asm.V(y), func() asm.Vec { return x })
+		}
 		for _, t := range g.temps {
 			give(t)
 		}
@@ -286,6 +296,7 @@ func (g *gen) finishChunk(r kernel.Ref, tree kernel.Tree, array, slot asm.Mem) {
 		join(x, y)
 	}
 	a.RM(pick(in.Type, asm.VBROADCASTSS, asm.VBROADCASTSD), l, x, asm.V(x))
+	g.endTracked(r, x)
 	a.MR(asm.VMOVUPSST, l, asm.M(slot), x)
 	if array == (asm.Mem{}) {
 		give(x)
