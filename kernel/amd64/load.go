@@ -30,18 +30,22 @@ func Load(k *kernel.Kernel, level Level, data []byte) (*Code, error) {
 	}
 	r := &codeReader{b: data}
 	p := r.program(k, level)
-	variants := [2]*program{}
-	n := newNest(k, level)
+	n, q := newNest(k, level), newPermuted(k, p.vAxis, level)
+	of := [...]*kernel.Kernel{k, nil, nil}
+	if n != nil {
+		of[1] = n.k
+	}
+	if q != nil {
+		of[2] = q.k
+	}
+	variants := [len(of)]*program{}
 	for i := range variants {
-		of := k
-		if i == 1 && n != nil {
-			of = n.k
-		}
-		if r.int(0, 1) == 1 {
-			if i == 1 && n == nil {
-				r.fail("code for several reduced axes, which the kernel has not")
+		if r.flag() {
+			if of[i] == nil {
+				r.fail("code of a form that the kernel does not have")
+				break
 			}
-			variants[i] = r.program(of, level)
+			variants[i] = r.program(of[i], level)
 		}
 	}
 	if r.err == nil && len(r.b) > 0 {
@@ -54,24 +58,29 @@ func Load(k *kernel.Kernel, level Level, data []byte) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	if variants[0] != nil {
-		s, err := load(variants[0])
+	for i, p := range variants {
+		if p == nil {
+			continue
+		}
+		s, err := load(p)
 		if err != nil {
 			return nil, err
 		}
-		s.streaming, s.nest = nil, nil
-		c.variants.stream.Store(s)
-		c.streaming = func() *Code { return s }
-	}
-	if variants[1] != nil && c.nest != nil {
-		variants[1].k = c.nest.k
-		s, err := load(variants[1])
-		if err != nil {
-			return nil, err
+		made := func() *Code { return s }
+		switch i {
+		case 0:
+			s.alone()
+			c.streaming = made
+			c.variants.stream.Store(s)
+		case 1:
+			s.alone()
+			p.k, c.nest.compile = c.nest.k, made
+			c.nest.made.Store(s)
+		default:
+			s.nest, s.permuted = nil, nil
+			p.k, c.permuted.compile = c.permuted.k, made
+			c.permuted.made.Store(s)
 		}
-		s.streaming, s.nest = nil, nil
-		c.nest.made.Store(s)
-		c.nest.compile = func() *Code { return s }
 	}
 	return c, nil
 }

@@ -104,7 +104,7 @@ func newNest(k *kernel.Kernel, level Level) *nest {
 		if err != nil {
 			return nil
 		}
-		c.streaming, c.nest = nil, nil
+		c.alone()
 		n.made.Store(c)
 		return c
 	})

@@ -21,6 +21,7 @@ type Code struct {
 	// large for them; nil in such code itself.
 	streaming func() *Code
 	nest      *nest                                 // nil where there is none
+	permuted  *permuted                             // likewise
 	variants  struct{ stream atomic.Pointer[Code] } // made so far, to be saved
 }
 
@@ -55,7 +56,7 @@ func load(p *program) (*Code, error) {
 		}
 		return in
 	})
-	c.nest = newNest(p.k, p.level)
+	c.nest, c.permuted = newNest(p.k, p.level), newPermuted(p.k, p.vAxis, p.level)
 	c.streaming = sync.OnceValue(func() *Code {
 		q, err := generate(p.k, p.level, true)
 		if err != nil {
@@ -65,13 +66,16 @@ func load(p *program) (*Code, error) {
 		if err != nil {
 			return nil
 		}
-		s.streaming, s.nest = nil, nil
+		s.alone()
 		c.variants.stream.Store(s)
 		return s
 	})
 	runtime.AddCleanup(c, (*execmem.Region).Free, r)
 	return c, nil
 }
+
+// alone makes code that other code runs have no such code itself.
+func (c *Code) alone() { c.streaming, c.nest, c.permuted = nil, nil, nil }
 
 // Size returns the bytes of machine code and constants.
 func (c *Code) Size() int { return len(c.code) }
@@ -98,6 +102,8 @@ func (c *Code) Run(l *kernel.Launch) {
 	fault := false
 	if s := c.nested(l); s != nil {
 		fault = c.nest.run(s, l)
+	} else if s := c.permuting(l); s != nil {
+		fault = c.permuted.run(s, l)
 	} else {
 		fault = c.run(l)
 	}

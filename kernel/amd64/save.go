@@ -14,14 +14,15 @@ import (
 
 // codeVersion is the version of saved code: of its form, of the context block, and
 // of what this package promises of code that it loads. It changes with any of them.
-const codeVersion = 1
+const codeVersion = 2
 
 // Save appends the code of a kernel to b, so that [Load] makes it again in a
 // process with the same [BuildID]. It is position-independent; what runs beside the
-// main code, for long rows and for several reduced axes, is saved if it was made.
+// main code, for long rows, for several reduced axes and for permuted arguments, is
+// saved if it was made.
 func (c *Code) Save(b []byte) []byte {
 	b = c.program.append(b)
-	for _, v := range []*Code{c.variants.stream.Load(), c.nestCode()} {
+	for _, v := range []*Code{c.variants.stream.Load(), c.nestCode(), c.permutedCode()} {
 		if v == nil {
 			b = binary.AppendVarint(b, 0)
 			continue
@@ -36,6 +37,13 @@ func (c *Code) nestCode() *Code {
 		return nil
 	}
 	return c.nest.made.Load()
+}
+
+func (c *Code) permutedCode() *Code {
+	if c.permuted == nil {
+		return nil
+	}
+	return c.permuted.made.Load()
 }
 
 func (p *program) append(b []byte) []byte {
