@@ -26,8 +26,8 @@ type permuted struct {
 // A tile has so many elements along the two axes. Buffers then fit into the
 // second-level cache, and a call takes a microsecond or more.
 const (
-	tileAlong = 64
-	tileLanes = 256
+	turnAlong = 64
+	turnLanes = 256
 	// Below these extents the blocks of a transposition are few.
 	permutedAlong = 8
 	permutedLanes = 16
@@ -120,7 +120,7 @@ func (p *permuted) run(s *Code, l *kernel.Launch) (fault bool) {
 	for at, axis := range p.order {
 		in.Extents[at], in.Full[at] = 1, full[axis]
 	}
-	bytes := func(i int) int { return (tileAlong*tileLanes*p.k.Args[i].Type.Size() + 63) &^ 63 }
+	bytes := func(i int) int { return (turnAlong*turnLanes*p.k.Args[i].Type.Size() + 63) &^ 63 }
 	need := 0
 	for _, i := range p.turned {
 		need += bytes(i)
@@ -143,16 +143,16 @@ func (p *permuted) run(s *Code, l *kernel.Launch) (fault bool) {
 	for _, i := range p.turned {
 		o := &in.Args[i]
 		clear(o.Strides)
-		o.Strides[axes-2], o.Strides[axes-1] = tileLanes, 1
+		o.Strides[axes-2], o.Strides[axes-1] = turnLanes, 1
 		o.Base, o.Size, o.Offset = unsafe.Pointer(&(*buf)[at]), int64(bytes(i)), 0
 		at += bytes(i)
 	}
 	idx := make([]int64, axes) // along the axes of the whole
 	for {
-		for idx[p.along] = 0; idx[p.along] < l.Extents[p.along]; idx[p.along] += tileAlong {
-			for idx[p.lanes] = 0; idx[p.lanes] < l.Extents[p.lanes]; idx[p.lanes] += tileLanes {
-				in.Extents[axes-2] = min(tileAlong, l.Extents[p.along]-idx[p.along])
-				in.Extents[axes-1] = min(tileLanes, l.Extents[p.lanes]-idx[p.lanes])
+		for idx[p.along] = 0; idx[p.along] < l.Extents[p.along]; idx[p.along] += turnAlong {
+			for idx[p.lanes] = 0; idx[p.lanes] < l.Extents[p.lanes]; idx[p.lanes] += turnLanes {
+				in.Extents[axes-2] = min(turnAlong, l.Extents[p.along]-idx[p.along])
+				in.Extents[axes-1] = min(turnLanes, l.Extents[p.lanes]-idx[p.lanes])
 				fault = p.tile(s, l, in, idx) || fault
 			}
 		}
@@ -191,7 +191,7 @@ func (p *permuted) tile(s *Code, l, in *kernel.Launch, idx []int64) (fault bool)
 				continue
 			}
 			size := a.Type.Size()
-			at, row, stride := unsafe.Add(o.Base, offsetAt(o, idx)*int64(size)), int64(tileLanes*size), o.Strides[p.lanes]*int64(size)
+			at, row, stride := unsafe.Add(o.Base, offsetAt(o, idx)*int64(size)), int64(turnLanes*size), o.Strides[p.lanes]*int64(size)
 			if dir == kernel.In {
 				transpose(in.Args[i].Base, row, at, stride, lanes, along, size)
 			} else {
