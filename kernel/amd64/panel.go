@@ -16,12 +16,13 @@ type Panel struct {
 	Dst    uintptr
 	DstRow int64
 	K      int64
-	Src    uintptr // Copy: first row
-	SrcRow int64   // Copy: from one row to the next
+	Src    uintptr // Copy, Fold: first row
+	SrcRow int64   // Copy, Fold: from one row to the next
 	Table  uintptr // CopyTable: offsets of the rows from Src, 8 bytes each
 	mask   uint64
 	lanes  [4]uint64
 	Rows   [16]uintptr // Turn: where the K elements of each column are, side by side
+	Bytes  int64       // Fold: of a row of Src, a multiple of 16
 }
 
 // Offsets within a Panel.
@@ -34,7 +35,8 @@ const (
 	panelTable
 	panelMask
 	panelLanes
-	panelRows = panelLanes + 32
+	panelRows  = panelLanes + 32
+	panelBytes = panelRows + 16*8
 )
 
 // Panels are the routines for elements of one size.
@@ -44,7 +46,8 @@ type Panels struct {
 	level  Level
 	region *execmem.Region
 	copies [2][2 * tileVectors]uintptr // by table; by vectors and mask
-	turn   uintptr
+	turns  [2]uintptr                  // the second flips signs
+	folds  [3]uintptr                  // pairs, fours, fours with their signs flipped
 }
 
 var allPanels = [2][2]func() *Panels{
@@ -72,14 +75,28 @@ func newPanels(level Level, size int) *Panels {
 			p.gen(a, n/2+1, n%2 == 1).copyRows(table == 1)
 		}
 	}
-	a.Align(32)
-	turn := a.Len()
-	p.gen(a, 1, true).turnRows()
+	var turns, folds []int
+	for n := range p.turns {
+		a.Align(32)
+		turns = append(turns, a.Len())
+		p.gen(a, 1, true).turnRows(n == 1)
+	}
+	for n := range p.folds {
+		a.Align(32)
+		folds = append(folds, a.Len())
+		p.gen(a, 1, false).foldRows(2+2*min(n, 1), n == 2)
+	}
 	region, err := execmem.Map(a.Finish())
 	if err != nil { // memory for code was there before
 		panic(fmt.Sprintf("amd64: no memory for code that packs: %v", err))
 	}
-	p.region, p.turn = region, region.Addr()+uintptr(turn)
+	p.region = region
+	for n, off := range turns {
+		p.turns[n] = region.Addr() + uintptr(off)
+	}
+	for n, off := range folds {
+		p.folds[n] = region.Addr() + uintptr(off)
+	}
 	for table := range at {
 		for n, off := range at[table] {
 			p.copies[table][n] = region.Addr() + uintptr(off)
@@ -94,7 +111,7 @@ func (p *Panels) gen(a *asm.Asm, vectors int, masked bool) *panelGen {
 	if p.Size == 8 {
 		kind = TileF64
 	}
-	g := &panelGen{tileGen{a: a, tileKind: &tileKinds[kind], wide: p.level == AVX512, length: asm.L256, rows: 1, vectors: vectors, masked: masked}}
+	g := &panelGen{tileGen{a: a, tileKind: kindAt(p.level, kind), wide: p.level == AVX512, length: asm.L256, rows: 1, vectors: vectors, masked: masked}}
 	if g.wide {
 		g.length = asm.L512
 	}
@@ -122,15 +139,33 @@ func (p *Panels) copyRows(x *Panel, cols, table int) {
 
 // Turn writes one vector for each k: the elements number k of all of Rows, Lanes of
 // them. It writes whole blocks of Lanes rows, so up to Lanes-1 beyond K, and reads
-// nothing beyond K.
-func (p *Panels) Turn(x *Panel) {
+// nothing beyond K. With flip, which is for bytes with AVX-512, the highest bit of each
+// byte is inverted.
+func (p *Panels) Turn(x *Panel, flip bool) {
 	if x.K <= 0 {
 		return
 	}
 	if rest := int(x.K) % p.Lanes; rest > 0 {
 		x.mask, x.lanes = laneMasks(p.level, p.Size, rest)
 	}
-	call(p.turn, unsafe.Pointer(x))
+	fn := p.turns[0]
+	if flip {
+		fn = p.turns[1]
+	}
+	call(fn, unsafe.Pointer(x))
+}
+
+// Fold writes K rows of lanes of 4 bytes, each made of per rows of Src, 2 or 4: the
+// elements of a column, of 2 bytes or one, side by side. flip is as in Turn.
+func (p *Panels) Fold(x *Panel, per int, flip bool) {
+	if x.K <= 0 {
+		return
+	}
+	fn := p.folds[per/4]
+	if flip {
+		fn = p.folds[2]
+	}
+	call(fn, unsafe.Pointer(x))
 }
 
 // panelGen emits the routines.
@@ -199,8 +234,78 @@ func (g *panelGen) copyRows(table bool) {
 	a.Ret()
 }
 
+// foldRows interleaves rows, 16 bytes of each at a time.
+func (g *panelGen) foldRows(per int, flip bool) {
+	a := g.a
+	if flip && !g.wide {
+		a.Ret()
+		return
+	}
+	step2, step3, bytes := pTable, pTmp, asm.R11
+	dst := asm.R12
+	a.Load(pDst, g.word(panelDst))
+	a.Load(pDstRow, g.word(panelDstRow))
+	a.Load(pLeft, g.word(panelK))
+	a.Load(pSrc, g.word(panelSrc))
+	a.Load(pSrcRow, g.word(panelSrcRow))
+	a.Load(bytes, g.word(panelBytes))
+	a.Lea(step3, asm.Idx(pSrcRow, pSrcRow, 2, 0))
+	a.Lea(step2, asm.Idx(pSrcRow, pSrcRow, 1, 0))
+	loop := a.Here()
+	a.MovImm(pAt, 0)
+	a.Mov(dst, pDst)
+	inner := a.Here()
+	from := asm.R13
+	a.Lea(from, asm.Idx(pSrc, pAt, 1, 0))
+	rows := []asm.Mem{asm.Ptr(from, 0), asm.Idx(from, pSrcRow, 1, 0), asm.Idx(from, step2, 1, 0), asm.Idx(from, step3, 1, 0)}
+	for i := range per {
+		a.RM(asm.VMOVUPS, asm.L128, asm.Vec(i), asm.M(rows[i]))
+	}
+	pair := func(low, high asm.Op, dst, x, y asm.Vec) {
+		a.RVM(low, asm.L128, dst, x, asm.V(y))
+		a.RVM(high, asm.L128, dst+1, x, asm.V(y))
+	}
+	first := asm.Vec(4)
+	if per == 2 {
+		pair(asm.VPUNPCKLWD, asm.VPUNPCKHWD, 4, 0, 1)
+	} else {
+		pair(asm.VPUNPCKLBW, asm.VPUNPCKHBW, 4, 0, 1)
+		pair(asm.VPUNPCKLBW, asm.VPUNPCKHBW, 6, 2, 3)
+		pair(asm.VPUNPCKLWD, asm.VPUNPCKHWD, 8, 4, 6)
+		pair(asm.VPUNPCKLWD, asm.VPUNPCKHWD, 10, 5, 7)
+		first = 8
+	}
+	for i := range per {
+		x := first + asm.Vec(i)
+		if flip {
+			a.RVM(asm.VPXOR, asm.L128, x, x, asm.MB(a.Const32(signs)))
+		}
+		a.MR(asm.VMOVUPSST, asm.L128, asm.M(asm.Ptr(dst, int32(16*i))), x)
+	}
+	a.AluImm(asm.ADD, dst, int32(16*per))
+	a.AluImm(asm.ADD, pAt, 16)
+	a.Alu(asm.CMP, pAt, bytes)
+	a.Jcc(asm.Less, inner)
+	a.Alu(asm.ADD, pDst, pDstRow)
+	a.Alu(asm.ADD, pSrc, step2)
+	if per == 4 {
+		a.Alu(asm.ADD, pSrc, step2)
+	}
+	a.Dec(pLeft)
+	a.Jcc(asm.NotEq, loop)
+	a.VZeroUpper()
+	a.Ret()
+}
+
+// signs are the highest bits of four bytes.
+const signs = 0x80808080
+
 // turnRows transposes blocks of as many columns as a vector has lanes.
-func (g *panelGen) turnRows() {
+func (g *panelGen) turnRows(flip bool) {
+	if flip && !g.wide {
+		g.a.Ret()
+		return
+	}
 	a := g.a
 	n := g.length.Bytes() / g.size
 	a.Load(pDst, g.word(panelDst))
@@ -213,7 +318,7 @@ func (g *panelGen) turnRows() {
 	a.Align(16)
 	loop := a.Here()
 	g.masked = false
-	g.turnBlock(n)
+	g.turnBlock(n, flip)
 	a.AluImm(asm.ADD, pAt, int32(g.length.Bytes()))
 	a.AluImm(asm.SUB, pLeft, int32(n))
 	a.Jcc(asm.GreatEq, loop)
@@ -225,7 +330,7 @@ func (g *panelGen) turnRows() {
 		a.Load(pTmp, g.word(panelMask))
 		a.KMov(tMask, pTmp)
 	}
-	g.turnBlock(n)
+	g.turnBlock(n, flip)
 	a.Bind(done)
 	a.VZeroUpper()
 	a.Ret()
@@ -233,7 +338,7 @@ func (g *panelGen) turnRows() {
 
 // turnBlock transposes n columns of n elements: within pairs of rows, within fours,
 // then the 128-bit parts of vectors against each other.
-func (g *panelGen) turnBlock(n int) {
+func (g *panelGen) turnBlock(n int, flip bool) {
 	a := g.a
 	x := func(i int) asm.Vec { return asm.Vec(i) }
 	y := func(i int) asm.Vec { return asm.Vec(n + i) }
@@ -252,6 +357,11 @@ func (g *panelGen) turnBlock(n int) {
 			a.Masked(tMask, true).RM(asm.VMOVDQU64, g.length, x(i), asm.M(m))
 		default:
 			a.Masked(tMask, true).RM(asm.VMOVUPS, g.length, x(i), asm.M(m))
+		}
+	}
+	for i := range n {
+		if flip {
+			a.RVM(asm.VPXOR, g.length, x(i), x(i), asm.MB(a.Const32(signs)))
 		}
 	}
 	shuffle := func(dst, p, q asm.Vec, imm uint8) { a.RVMI(asm.VSHUFPS, g.length, dst, p, asm.V(q), imm) }

@@ -48,30 +48,30 @@ type RowTiles struct {
 	many, one          uintptr
 }
 
-var allRowTiles = [2][numTileKinds]func() *RowTiles{}
+var allRowTiles = [2][TileF64 + 1]func() *RowTiles{}
 
 func init() {
 	for _, level := range []Level{AVX2, AVX512} {
-		for kind := range numTileKinds {
+		for kind := range TileF64 + 1 {
 			allRowTiles[level][kind] = sync.OnceValue(func() *RowTiles { return newRowTiles(level, kind) })
 		}
 	}
 }
 
-// RowTilesOf returns the routines of a kind, nil where the processor has not the
-// level.
+// RowTilesOf returns the routines of TileF32 or TileF64, nil for other kinds and where
+// the processor has not the level.
 func RowTilesOf(level Level, kind TileKind) *RowTiles {
-	if !Available(level) {
+	if !Available(level) || kind > TileF64 {
 		return nil
 	}
 	return allRowTiles[level][kind]()
 }
 
 func newRowTiles(level Level, kind TileKind) *RowTiles {
-	t := &RowTiles{Steps: 8, level: level, Size: tileKinds[kind].size}
+	t := &RowTiles{Steps: 8, level: level, Size: kindAt(level, kind).size}
 	t.Lanes = level.bytes() / t.Size
 	a := asm.New()
-	g := &rowGen{tileGen: tileGen{a: a, tileKind: &tileKinds[kind], wide: level == AVX512, length: asm.L256, rows: 1, vectors: 1}}
+	g := &rowGen{tileGen: tileGen{a: a, tileKind: kindAt(level, kind), wide: level == AVX512, length: asm.L256, rows: 1, vectors: 1}}
 	if g.wide {
 		g.length = asm.L512
 	}

@@ -5,35 +5,74 @@ import (
 	"sync"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/sinter-go/sinter/internal/execmem"
 	"github.com/sinter-go/sinter/kernel/amd64/asm"
 )
 
-// TileKind is what the micro-kernels of a set multiply and add.
+// TileKind is what the micro-kernels of a set multiply and add. A and B consist of
+// lanes of Size bytes; a lane holds Per elements that follow each other along k.
 type TileKind uint8
 
-// The kinds of micro-kernel.
+// The kinds of micro-kernel. Sums of integers wrap.
 const (
 	TileF32 TileKind = iota
 	TileF64
+	TileI32  // 32-bit integers
+	TileI16  // pairs of i16, into i32
+	TileI8   // fours, i8 in A and u8 in B, into i32; only where [HasTiles] says so
+	TileBF16 // pairs of bf16, into f32: the odd element, then the even one, see [kernel.PairDot]
 	numTileKinds
 )
 
 // tileKind describes a kind to the generator.
 type tileKind struct {
-	size       int // bytes of an element of A, of B and of the sums
-	fma, add   asm.Op
+	size, per  int
+	mul        asm.Op // before the addition, where one instruction does not do both
+	fma, add   asm.Op // fma without mul adds products of its own
 	load, save asm.Op // under a vector mask, AVX2
 	spread     asm.Op
+	embeds     bool // A can be the operand in memory, spread over the lanes (AVX-512)
+	rows, wide int  // in the largest tile, AVX2 and AVX-512
+	emulated   bool // pairs of bf16 by f32
 }
 
 var tileKinds = [numTileKinds]tileKind{
-	TileF32: {4, asm.VFMADD231PS, asm.VADDPS, asm.VMASKMOVPS, asm.VMASKMOVPSST, asm.VBROADCASTSS},
-	TileF64: {8, asm.VFMADD231PD, asm.VADDPD, asm.VPMASKMOVQ, asm.VPMASKMOVQST, asm.VBROADCASTSD},
+	TileF32:  {size: 4, per: 1, fma: asm.VFMADD231PS, add: asm.VADDPS, load: asm.VMASKMOVPS, save: asm.VMASKMOVPSST, spread: asm.VBROADCASTSS, embeds: true, rows: 6, wide: 14},
+	TileF64:  {size: 8, per: 1, fma: asm.VFMADD231PD, add: asm.VADDPD, load: asm.VPMASKMOVQ, save: asm.VPMASKMOVQST, spread: asm.VBROADCASTSD, embeds: true, rows: 6, wide: 14},
+	TileI32:  {size: 4, per: 1, mul: asm.VPMULLD, fma: asm.VPADDD, add: asm.VPADDD, load: asm.VMASKMOVPS, save: asm.VMASKMOVPSST, spread: asm.VBROADCASTSS, embeds: true, rows: 4, wide: 12},
+	TileI16:  {size: 4, per: 2, mul: asm.VPMADDWD, fma: asm.VPADDD, add: asm.VPADDD, load: asm.VMASKMOVPS, save: asm.VMASKMOVPSST, spread: asm.VBROADCASTSS, rows: 4, wide: 12},
+	TileI8:   {size: 4, per: 4, fma: asm.VPDPBUSD, add: asm.VPADDD, spread: asm.VBROADCASTSS, embeds: true, wide: 14},
+	TileBF16: {size: 4, per: 2, fma: asm.VDPBF16PS, add: asm.VADDPS, load: asm.VMASKMOVPS, save: asm.VMASKMOVPSST, spread: asm.VBROADCASTSS, embeds: true, rows: 4, wide: 14},
 }
 
-// Tile is one call of a micro-kernel: it multiplies Rows x K elements of A by K
-// rows of Cols adjacent elements of B,
+// kindAt returns a kind as a level has it, nil if it has not.
+func kindAt(level Level, kind TileKind) *tileKind {
+	k := tileKinds[kind]
+	x := &cpu.X86
+	switch kind {
+	case TileI8:
+		if level != AVX512 || !x.HasAVX512VNNI {
+			return nil
+		}
+	case TileI16:
+		if level == AVX512 && x.HasAVX512VNNI {
+			k.mul, k.fma, k.embeds, k.wide = 0, asm.VPDPWSSD, true, 14
+		}
+	case TileBF16:
+		if level != AVX512 || !x.HasAVX512BF16 {
+			k.emulated, k.embeds, k.fma, k.wide = true, false, asm.VFMADD231PS, 10
+		}
+	}
+	return &k
+}
+
+// HasTiles reports whether the processor has micro-kernels of a kind.
+func HasTiles(level Level, kind TileKind) bool { return Available(level) && kindAt(level, kind) != nil }
+
+// Tile is one call of a micro-kernel: it multiplies Rows x K lanes of A by K rows of
+// Cols adjacent lanes of B,
 //
 //	C[i][j] = sum over k, ascending, by fma from +0, of A[i][k] * B[k][j]
 //
@@ -47,7 +86,10 @@ type Tile struct {
 	K           int64
 	Add         int64 // 0 or 1
 	mask        uint64
-	_           [3]int64
+	// Of TileI8: sums begin from Plus[j] - Minus[i], with Plus a whole vector for each
+	// vector of columns, Minus one of equal lanes for each row.
+	Plus, Minus uintptr
+	csr         [2]uint32 // the mode of the caller, and that of the micro-kernel
 	lanes       [4]uint64 // the mask as a vector
 	Rows, Cols  int
 }
@@ -64,7 +106,10 @@ const (
 	tileK
 	tileAdd
 	tileMask
-	tileLanes = 104
+	tilePlus
+	tileMinus
+	tileCSR
+	tileLanes
 )
 
 // Tiles are the micro-kernels of one kind and level: for every number of rows and
@@ -72,10 +117,11 @@ const (
 // generated when the first of a group is asked for, once in a process.
 type Tiles struct {
 	Rows, Cols int // of the largest
-	Lanes      int // elements in a vector
-	Size       int // bytes of an element
+	Lanes      int // in a vector
+	Size       int // bytes of a lane
+	Per        int // elements in a lane
 	level      Level
-	kind       TileKind
+	kind       *tileKind
 	groups     []func() *tileGroup // by vectors and mask
 }
 
@@ -98,19 +144,19 @@ func init() {
 	}
 }
 
-// TilesOf returns the micro-kernels of a kind, nil where the processor has not
-// the level.
+// TilesOf returns the micro-kernels of a kind, nil where the processor has none.
 func TilesOf(level Level, kind TileKind) *Tiles {
-	if !Available(level) {
+	if !HasTiles(level, kind) {
 		return nil
 	}
 	return allTiles[level][kind]()
 }
 
 func newTiles(level Level, kind TileKind) *Tiles {
-	t := &Tiles{Rows: 14, level: level, kind: kind, Size: tileKinds[kind].size}
+	k := kindAt(level, kind)
+	t := &Tiles{Rows: k.wide, level: level, kind: k, Size: k.size, Per: k.per}
 	if level == AVX2 {
-		t.Rows = 6
+		t.Rows = k.rows
 	}
 	t.Lanes = level.bytes() / t.Size
 	t.Cols = tileVectors * t.Lanes
@@ -127,7 +173,7 @@ func (t *Tiles) group(vectors int, masked bool) *tileGroup {
 	for i := range at {
 		a.Align(64)
 		at[i] = a.Len()
-		g := &tileGen{a: a, tileKind: &tileKinds[t.kind], wide: t.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}
+		g := &tileGen{a: a, tileKind: t.kind, wide: t.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}
 		if g.wide {
 			g.length = asm.L512
 		}
@@ -149,6 +195,7 @@ func (t *Tiles) Run(x *Tile) {
 	if x.K <= 0 {
 		return
 	}
+	x.csr[1] = flushing
 	vectors := (x.Cols + t.Lanes - 1) / t.Lanes
 	n := 2 * (vectors - 1)
 	if last := x.Cols - (vectors-1)*t.Lanes; last < t.Lanes {
@@ -168,6 +215,10 @@ func laneMasks(level Level, size, n int) (bits uint64, lanes [4]uint64) {
 	}
 	return 1<<n - 1, lanes
 }
+
+// flushing is the mode of vector arithmetic in which subnormal operands and results
+// count as zero, and nothing traps: that of vdpbf16ps.
+const flushing = 0x9fc0
 
 // tileGen emits one micro-kernel. Rows 0 to 6 of A are addressed from one
 // register, rows 7 to 13 from a second, with once, three and five times the row
@@ -206,11 +257,24 @@ const tileUnroll = 4
 
 func (g *tileGen) sum(row, vector int) asm.Vec { return asm.Vec(row*g.vectors + vector) }
 
-// operand registers follow the sums: the vectors of B, then one of A (AVX2), then
-// the mask (AVX2).
+// Operand registers follow the sums: the vectors of B, those of A where it is not
+// read in memory, one for what is between, the mask (AVX2). Emulated pairs have their
+// odd elements first, then the even ones.
 func (g *tileGen) b(vector int) asm.Vec { return asm.Vec(g.rows*g.vectors + vector) }
-func (g *tileGen) av() asm.Vec          { return g.b(g.vectors) }
-func (g *tileGen) maskv() asm.Vec       { return g.b(g.vectors + 1) }
+func (g *tileGen) parts() int {
+	if g.emulated {
+		return 2
+	}
+	return 1
+}
+func (g *tileGen) av(part int) asm.Vec { return g.b(g.vectors*g.parts() + part) }
+func (g *tileGen) between() asm.Vec    { return g.av(g.parts()) }
+func (g *tileGen) maskv() asm.Vec {
+	if g.mul != 0 {
+		return g.between() + 1
+	}
+	return g.between()
+}
 
 func (g *tileGen) emit() {
 	a := g.a
@@ -234,9 +298,11 @@ func (g *tileGen) emit() {
 	if g.masked {
 		g.loadMask()
 	}
-	for i := range g.rows * g.vectors {
-		g.clear(asm.Vec(i))
+	if g.emulated {
+		a.StoreMXCSR(word(tileCSR))
+		a.LoadMXCSR(word(tileCSR + 4))
 	}
+	g.begin()
 	few, loop, done := a.NewLabel(), a.NewLabel(), a.NewLabel()
 	a.AluImm(asm.SUB, tLeft, tileUnroll)
 	a.Jcc(asm.Less, few)
@@ -255,9 +321,33 @@ func (g *tileGen) emit() {
 	a.Dec(tLeft)
 	a.Jcc(asm.NotEq, one)
 	a.Bind(done)
+	if g.emulated {
+		a.LoadMXCSR(word(tileCSR))
+	}
 	g.finish()
 	a.VZeroUpper()
 	a.Ret()
+}
+
+// begin sets the sums.
+func (g *tileGen) begin() {
+	if g.fma != asm.VPDPBUSD {
+		for i := range g.rows * g.vectors {
+			g.clear(asm.Vec(i))
+		}
+		return
+	}
+	a := g.a
+	a.Load(tTmp, asm.Ptr(asm.DI, tilePlus))
+	for v := range g.vectors {
+		a.RM(asm.VMOVUPS, g.length, g.b(v), asm.M(asm.Ptr(tTmp, int32(v*g.length.Bytes()))))
+	}
+	a.Load(tTmp, asm.Ptr(asm.DI, tileMinus))
+	for i := range g.rows {
+		for v := range g.vectors {
+			a.RVM(asm.VPSUBD, g.length, g.sum(i, v), g.b(v), asm.M(asm.Ptr(tTmp, int32(i*g.length.Bytes()))))
+		}
+	}
 }
 
 func (g *tileGen) clear(v asm.Vec) {
@@ -316,17 +406,32 @@ func (g *tileGen) step() {
 	a := g.a
 	for v := range g.vectors {
 		g.load(g.b(v), asm.Ptr(tB, int32(v*g.length.Bytes())), v)
+		if g.emulated {
+			g.split(g.b(v), g.b(g.vectors+v))
+		}
 	}
 	for i := range g.rows {
-		if g.wide {
-			for v := range g.vectors {
-				a.RVM(g.fma, g.length, g.sum(i, v), g.b(v), asm.MB(g.rowOf(i)))
+		x := asm.V(g.av(0))
+		switch {
+		case g.wide && g.embeds:
+			x = asm.MB(g.rowOf(i))
+		default:
+			a.RM(g.spread, g.length, g.av(0), asm.M(g.rowOf(i)))
+			if g.emulated {
+				g.split(g.av(0), g.av(1))
 			}
-			continue
 		}
-		a.RM(g.spread, g.length, g.av(), asm.M(g.rowOf(i)))
 		for v := range g.vectors {
-			a.RVM(g.fma, g.length, g.sum(i, v), g.b(v), asm.V(g.av()))
+			switch {
+			case g.mul != 0:
+				a.RVM(g.mul, g.length, g.between(), g.b(v), x)
+				a.RVM(g.fma, g.length, g.sum(i, v), g.sum(i, v), asm.V(g.between()))
+			case g.emulated:
+				a.RVM(g.fma, g.length, g.sum(i, v), g.b(v), x)
+				a.RVM(g.fma, g.length, g.sum(i, v), g.b(g.vectors+v), asm.V(g.av(1)))
+			default:
+				a.RVM(g.fma, g.length, g.sum(i, v), g.b(v), x)
+			}
 		}
 	}
 	a.Alu(asm.ADD, tA0, tStep)
@@ -334,6 +439,14 @@ func (g *tileGen) step() {
 		a.Alu(asm.ADD, tA7, tStep)
 	}
 	a.Alu(asm.ADD, tB, tBStep)
+}
+
+// split leaves the odd elements of pairs of bf16 in x, and the even ones in even, as
+// f32.
+func (g *tileGen) split(x, even asm.Vec) {
+	g.a.VMI(asm.VPSLLD, g.length, even, x, 16)
+	g.a.VMI(asm.VPSRLD, g.length, x, x, 16)
+	g.a.VMI(asm.VPSLLD, g.length, x, x, 16)
 }
 
 // finish writes the sums, or adds them to what is there.

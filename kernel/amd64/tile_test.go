@@ -123,7 +123,7 @@ func testPanels[T uint32 | uint64](t *testing.T, p *Panels) {
 		for i := range p.Lanes {
 			x.Rows[i] = at(src, i*k)
 		}
-		p.Turn(x)
+		p.Turn(x, false)
 		for i := range k {
 			for j := range p.Lanes {
 				if dst[i*to+j] != src[j*k+i] {

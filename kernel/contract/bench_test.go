@@ -25,9 +25,12 @@ func matmul(t ir.DType, transposed bool) *kernel.Kernel {
 	}
 	x := b.Load(b.AddArg(kernel.Arg{Type: t, Dir: kernel.In, Access: []kernel.Access{kernel.Strided, kernel.Unit, kernel.Broadcast}}))
 	y := b.Load(b.AddArg(kernel.Arg{Type: t, Dir: kernel.In, Access: z}))
-	c := t.Compute()
+	c, out := t.Compute(), t
+	if t == ir.I8 {
+		c, out = ir.I32, ir.I32
+	}
 	v := b.Reduce(kernel.Dot, kernel.DotTree, b.Convert(x, c), b.Convert(y, c))
-	b.Store(b.AddArg(kernel.Arg{Type: t, Dir: kernel.Out, Access: []kernel.Access{kernel.Strided, kernel.Broadcast, kernel.Unit}}), b.Convert(v, t))
+	b.Store(b.AddArg(kernel.Arg{Type: out, Dir: kernel.Out, Access: []kernel.Access{kernel.Strided, kernel.Broadcast, kernel.Unit}}), b.Convert(v, out))
 	return b.K
 }
 
@@ -112,7 +115,7 @@ func (t *team) run(c *Code, l *kernel.Launch, threads int) {
 // micro-kernel in the same run, on operands in the first cache.
 func BenchmarkMatMul(b *testing.B) {
 	level := levels(b)[len(levels(b))-1]
-	for _, t := range []ir.DType{ir.F32} {
+	for _, t := range []ir.DType{ir.F32, ir.F64, ir.I8} {
 		for _, s := range []struct {
 			m, n, k    int64
 			transposed bool

@@ -7,7 +7,8 @@ import (
 )
 
 // problem is a contraction bound to a launch. Strides of arguments count elements,
-// all other steps bytes.
+// all other steps bytes. A lane is what a micro-kernel multiplies at once: one element
+// of each operand, or several of narrow ones that follow each other along k.
 type problem struct {
 	*Code
 	l       *kernel.Launch
@@ -16,8 +17,11 @@ type problem struct {
 	loops   span
 	extents [2]int64 // rows, columns
 	k       int64
+	per     int64 // elements of k in a lane
+	lanes   int64 // of k, the last filled up with zeros
+	chunk   int64 // lanes whose sum begins from +0
 	trips   int64 // of the loops
-	size    int64 // bytes of an element
+	size    int64 // bytes of a lane, and of a product
 	ops     [2]operand
 	out     target
 }
@@ -31,6 +35,7 @@ const (
 	byCopy       // columns: strips of adjacent columns are copied
 	byTurn       // columns: strips of columns with adjacent ks are transposed
 	byBoth       // columns: its part writes adjacent ks, which are transposed
+	byFold       // columns: rows of adjacent columns of narrow elements are interleaved
 )
 
 // operand is a side bound to a launch.
@@ -39,6 +44,7 @@ type operand struct {
 	// Of a side that is a load: of the element at the origin, its strides, and the
 	// steps from a row or column, and from a k, to the next, if there is one step.
 	base       uintptr
+	size       int64 // bytes of an element
 	strides    []int64
 	step, ks   int64
 	oneK       bool
@@ -76,6 +82,11 @@ func (c *Code) bind(l *kernel.Launch) *problem {
 	p := &problem{Code: c, l: l, size: int64(c.tiles.Size)}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()
+	p.per = int64(c.tiles.Per)
+	p.lanes = (p.k + p.per - 1) / p.per
+	if p.chunk = c.form.chunk / p.per; c.typ.IsInt() {
+		p.chunk = intChunk // any order gives the same bits
+	}
 	outer := slices.Clone(c.loops)
 	for i, axes := range [][]int{c.rows, c.cols} {
 		s := newSpan(axes, l.Extents)
@@ -91,6 +102,9 @@ func (c *Code) bind(l *kernel.Launch) *problem {
 	}
 	return p
 }
+
+// intChunk is how many lanes of integers are summed in one go.
+const intChunk = 1024
 
 // wholeTile is how many rows or columns make a tile that is worth a loop.
 const wholeTile = 128
@@ -126,6 +140,7 @@ func (p *problem) apart(n int64) int64 { return ((n*p.size+63)/64 | 1) * 64 }
 func (p *problem) begin(i int) (o *operand, one bool) {
 	s := &p.sides[i]
 	o = &p.ops[i]
+	o.size = int64(s.typ.Size())
 	o.index = make([]int64, len(p.loops.axes))
 	count := int64(1)
 	for j := len(o.index) - 1; j >= 0; j-- {
@@ -139,26 +154,29 @@ func (p *problem) begin(i int) (o *operand, one bool) {
 	}
 	a := &p.l.Args[s.arg]
 	o.strides = a.Strides
-	o.base = uintptr(a.Base) + uintptr(a.Offset*p.size)
+	o.base = uintptr(a.Base) + uintptr(a.Offset*o.size)
 	o.step, one = p.ranges[i].step(a.Strides)
 	o.ks, o.oneK = p.ks.step(a.Strides)
-	o.step, o.ks = o.step*p.size, o.ks*p.size
+	o.step, o.ks = o.step*o.size, o.ks*o.size
 	return o, one
 }
 
 // rowOperand decides how rows are read. Micro-kernels take any two steps.
 func (p *problem) rowOperand() bool {
 	o, one := p.begin(0)
-	if one && o.oneK && !p.conflicts(o) {
-		o.row, o.kstep = o.step, o.ks
+	whole := p.per == 1 || o.ks == o.size && p.k%p.per == 0 && !p.sides[0].flip
+	if one && o.oneK && whole && !p.conflicts(o) {
+		o.row, o.kstep = o.step, o.ks*p.per
 		return true
 	}
 	o.mode = byWalk
-	o.row, o.kstep = p.apart(p.k), p.size
+	o.row, o.kstep = p.apart(p.lanes), p.size
+	steps := [2]int64{o.row / o.size, 1}
 	if p.sides[0].along {
 		o.row, o.kstep = p.size, p.apart(min(p.extents[0], p.blockRows()))
+		steps = [2]int64{1, o.kstep / p.size}
 	}
-	o.walk = p.pack[0].newWalk(p.l, p.loops, [2]span{p.ranges[0], p.ks}, [2]int64{o.row / p.size, o.kstep / p.size})
+	o.walk = p.pack[0].newWalk(p.l, p.loops, [2]span{p.ranges[0], p.ks}, steps)
 	return o.walk != nil
 }
 
@@ -180,6 +198,19 @@ func (p *problem) columnOperand() bool {
 			return len(s.axes) == 0 || o.strides[s.axes[len(s.axes)-1]] == 1
 		}
 		switch {
+		case p.per > 1:
+			inner := p.k
+			if !o.oneK {
+				inner = p.ks.extents[len(p.ks.extents)-1]
+			}
+			switch {
+			case adjacent(p.ks) && inner%p.per == 0:
+				o.mode = byTurn
+			case adjacent(cols) && o.oneK:
+				o.mode = byFold
+			default:
+				o.mode = byBoth
+			}
 		case one && o.oneK && (o.step == p.size || p.extents[1] == 1) && !p.packingPays():
 			o.kstep = o.ks
 			return true
@@ -197,20 +228,24 @@ func (p *problem) columnOperand() bool {
 		o.mode = byWalk
 	}
 	o.kstep = int64(p.tiles.Cols) * p.size
-	o.row = (p.k + int64(p.panels.Lanes)) * o.kstep // room for what turning writes beyond
+	o.row = p.stripRows(p.lanes) * o.kstep
 	steps := [2]int64{1, int64(p.tiles.Cols)}
 	switch o.mode {
 	case byBoth:
-		steps = [2]int64{turnRow, 1}
-	case byCopy, byTurn:
+		steps = [2]int64{turnRow * p.per, 1}
+	case byCopy, byTurn, byFold:
 		return true
 	}
 	o.walk = p.pack[1].newWalk(p.l, p.loops, [2]span{cols, p.ks}, steps)
 	return o.walk != nil
 }
 
-// turnKs is how many ks of a strip are computed before they are transposed, turnRow
-// how far apart its columns are meanwhile, in elements.
+// stripRows is how many rows of lanes a packed strip takes: what turning writes beyond
+// its end, and the sums of its columns, come last.
+func (p *problem) stripRows(lanes int64) int64 { return lanes + int64(p.panels.Lanes) + 1 }
+
+// turnKs is how many lanes of k of a strip are computed before they are transposed,
+// turnRow how far apart its columns are meanwhile.
 const (
 	turnKs  = 256
 	turnRow = turnKs + 16

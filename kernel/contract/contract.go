@@ -62,10 +62,10 @@ func compile(k *kernel.Kernel, level amd64.Level) (*Code, error) {
 	if err := k.Verify(); err != nil {
 		return nil, err
 	}
-	f, why := formOf(k)
-	if why == "" && !amd64.Available(level) {
-		why = "no " + level.String() + " code can run here"
+	if !amd64.Available(level) {
+		return nil, &amd64.Unsupported{Kernel: k.Name, Reason: "no " + level.String() + " code can run here"}
 	}
+	f, why := formOf(k, level)
 	if why != "" {
 		return nil, &amd64.Unsupported{Kernel: k.Name, Reason: why}
 	}

@@ -95,14 +95,20 @@ func some(r *rand.Rand, varies []bool) []bool {
 // randomKernel makes a contraction with random surroundings.
 func randomKernel(r *rand.Rand, s *shape) *kernel.Kernel {
 	b := kernel.NewBuilder("random", s.kinds)
-	f := []ir.DType{ir.F32, ir.F32, ir.F32, ir.F64}[r.Intn(4)]
+	f := []ir.DType{ir.F32, ir.F32, ir.F32, ir.F64, ir.I32, ir.I32, ir.I32}[r.Intn(7)]
 	load := func(t ir.DType, varies []bool) kernel.Ref {
 		v := b.Load(b.AddArg(kernel.Arg{Type: t, Dir: kernel.In, Access: access(r, varies)}))
 		return b.Convert(v, f)
 	}
 	types := []ir.DType{ir.F32, ir.F64, ir.F16, ir.BF16, ir.I8, ir.U8}
+	if f == ir.I32 {
+		types = []ir.DType{ir.I32, ir.U8, ir.I8, ir.U8, ir.I8}
+	}
 	operand := func(varies []bool) kernel.Ref {
 		if r.Intn(2) == 0 {
+			if f == ir.I32 && r.Intn(4) > 0 {
+				return load(types[1+r.Intn(2)], varies)
+			}
 			return load(f, varies)
 		}
 		v := load(types[r.Intn(len(types))], varies)
@@ -189,7 +195,7 @@ func randomExtents(r *rand.Rand, s *shape) []int64 {
 func TestRandom(t *testing.T) {
 	n := 120
 	if *long {
-		n = 20000
+		n = 3000
 	}
 	r := rand.New(rand.NewSource(3))
 	compiled, divided := 0, 0
@@ -202,7 +208,7 @@ func TestRandom(t *testing.T) {
 		for _, level := range levels(t) {
 			c, err := Compile(k, level)
 			if err != nil {
-				if _, why := formOf(k); why == "" {
+				if _, why := formOf(k, level); why == "" {
 					t.Logf("%v", err)
 				}
 				continue

@@ -33,8 +33,24 @@ func (f *form) prologue(s *side, name string) *derived {
 		inner = own[len(own)-1]
 	}
 	d, at := f.derive(name, closure(f.k, s.ref), axes)
-	block := d.block(f.typ, kernel.Out, inner)
-	d.k.Body = append(d.k.Body, kernel.Instr{Op: kernel.OpStore, Type: f.typ, A: at[s.ref], B: kernel.None, C: kernel.None, Imm: uint64(block)})
+	block := d.block(s.typ, kernel.Out, inner)
+	emit := func(op kernel.Op, t ir.DType, imm uint64, refs ...kernel.Ref) kernel.Ref {
+		in := kernel.Instr{Op: op, Type: t, A: kernel.None, B: kernel.None, C: kernel.None, Imm: imm}
+		for i, r := range refs {
+			*[]*kernel.Ref{&in.A, &in.B, &in.C}[i] = r
+		}
+		d.k.Body = append(d.k.Body, in)
+		return kernel.Ref(len(d.k.Body) - 1)
+	}
+	v := at[s.ref]
+	if s.flip {
+		v = emit(kernel.OpCvt, ir.I32, 0, v)
+		v = emit(kernel.OpXor, ir.I32, 0, v, emit(kernel.OpConst, ir.I32, 0x80))
+	}
+	if d.k.Body[v].Type != s.typ {
+		v = emit(kernel.OpCvt, s.typ, 0, v)
+	}
+	emit(kernel.OpStore, s.typ, uint64(block), v)
 	return d
 }
 

@@ -1,8 +1,6 @@
 package contract
 
 import (
-	"slices"
-
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
@@ -12,7 +10,7 @@ import (
 type form struct {
 	k      *kernel.Kernel
 	dot    kernel.Ref
-	typ    ir.DType
+	typ    ir.DType // of the product
 	kind   amd64.TileKind
 	chunk  int64 // of the tree
 	sides  [2]side
@@ -25,24 +23,31 @@ type form struct {
 
 // side is an operand of the product.
 type side struct {
-	ref    kernel.Ref
-	arg    int    // the argument that it is the load of, -1 if it is computed
-	varies []bool // by axis
-	along  bool   // adjacent elements lie along rows or columns, rather than along k
+	ref    kernel.Ref // the value that micro-kernels read, narrower than the operand perhaps
+	typ    ir.DType   // as which they read it
+	flip   bool       // TileI8: with its highest bit inverted
+	arg    int        // the argument that it is the load of, -1 if it is computed
+	varies []bool     // by axis
+	along  bool       // adjacent elements lie along rows or columns, rather than along k
 }
 
-// formOf recognises a contraction; why says what it is not.
-func formOf(k *kernel.Kernel) (f *form, why string) {
+// formOf recognises a contraction that a level has micro-kernels for; why says what
+// it is not.
+func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 	f = &form{k: k, dot: kernel.None, direct: -1}
 	if why := f.product(); why != "" {
 		return nil, why
 	}
-	f.sides[0], f.sides[1] = f.side(k.Body[f.dot].A), f.side(k.Body[f.dot].B)
+	refs := [2]kernel.Ref{k.Body[f.dot].A, k.Body[f.dot].B}
+	if !f.choose(level, &refs) {
+		return nil, "no micro-kernels of " + f.typ.String()
+	}
+	f.sides[0], f.sides[1] = f.side(refs[0]), f.side(refs[1])
 	levels := k.Levels()
 	feeds := make([]bool, len(k.Body))
-	for i := range f.sides {
-		for j, in := range closure(k, f.sides[i].ref) {
-			feeds[j] = feeds[j] || in
+	for _, r := range []kernel.Ref{k.Body[f.dot].A, k.Body[f.dot].B} {
+		for i, in := range closure(k, r) {
+			feeds[i] = feeds[i] || in
 		}
 	}
 	for i := range k.Body {
@@ -68,7 +73,8 @@ func formOf(k *kernel.Kernel) (f *form, why string) {
 	}
 	f.orient()
 	for i := range f.sides {
-		f.sides[i].along = f.adjacentAlong(&f.sides[i])
+		f.narrow(i)
+		f.sides[i].along = f.adjacentAlong(&f.sides[i]) && f.sides[i].typ == f.typ
 	}
 	f.direct = f.stored()
 	return f, ""
@@ -100,15 +106,57 @@ func (f *form) product() (why string) {
 	if f.dot == kernel.None {
 		return "no dot product"
 	}
+	return ""
+}
+
+// choose picks the micro-kernels. Integers that were widened for the product are
+// read as they were before.
+func (f *form) choose(level amd64.Level, refs *[2]kernel.Ref) bool {
 	switch f.typ {
 	case ir.F32:
 		f.kind = amd64.TileF32
 	case ir.F64:
 		f.kind = amd64.TileF64
+	case ir.I32, ir.U32:
+		f.kind = amd64.TileI32
+		narrow := *refs
+		for i, r := range narrow {
+			in := &f.k.Body[r]
+			if in.Op != kernel.OpCvt {
+				return true
+			}
+			switch f.k.Body[in.A].Type {
+			case ir.I8, ir.U8:
+				narrow[i] = in.A
+			default:
+				return true
+			}
+		}
+		if f.kind = amd64.TileI16; amd64.HasTiles(level, amd64.TileI8) {
+			f.kind = amd64.TileI8
+		}
+		*refs = narrow
 	default:
-		return "no micro-kernels of " + f.typ.String()
+		return false
 	}
-	return ""
+	return true
+}
+
+// narrow decides the type in which micro-kernels read a side.
+func (f *form) narrow(i int) {
+	s := &f.sides[i]
+	was := f.k.Body[s.ref].Type
+	s.typ = f.typ
+	switch f.kind {
+	case amd64.TileI16:
+		s.typ = ir.I16
+	case amd64.TileI8:
+		s.typ = [2]ir.DType{ir.I8, ir.U8}[i]
+		s.flip = s.typ != was
+	}
+	if s.typ != was && !s.flip {
+		s.arg = -1
+	}
 }
 
 // closure says which instructions a value needs, itself included.
@@ -231,9 +279,4 @@ func (f *form) stored() int {
 		return -1
 	}
 	return arg
-}
-
-// without returns the axes that are not in another list.
-func without(axes, others []int) []int {
-	return slices.DeleteFunc(slices.Clone(axes), func(a int) bool { return slices.Contains(others, a) })
 }

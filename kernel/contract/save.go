@@ -82,13 +82,26 @@ func Load(k *kernel.Kernel, level amd64.Level, data []byte) (*Code, error) {
 // BuildID names what generates code of a level here; saved code is good where it is
 // the same. It covers the kernels that a contraction is taken apart into.
 func BuildID(level amd64.Level) string {
-	return fmt.Sprintf("%s/contract%d/%s", amd64.BuildID(level), codeVersion, parting())
+	if level > amd64.AVX512 {
+		return ""
+	}
+	return buildIDs[level]()
 }
 
-var parting = sync.OnceValue(func() string {
+var buildIDs = [...]func() string{
+	amd64.AVX2:   sync.OnceValue(func() string { return buildID(amd64.AVX2) }),
+	amd64.AVX512: sync.OnceValue(func() string { return buildID(amd64.AVX512) }),
+}
+
+func buildID(level amd64.Level) string {
+	return fmt.Sprintf("%s/contract%d/%s", amd64.BuildID(level), codeVersion, parting(level))
+}
+
+// parting is a hash of the kernels that a few contractions are taken apart into.
+func parting(level amd64.Level) string {
 	h := sha256.New()
 	for _, k := range probes() {
-		f, why := formOf(k)
+		f, why := formOf(k, level)
 		if f == nil {
 			panic("sinter: BUG: kernel/contract: a probe is no contraction: " + why)
 		}
@@ -98,7 +111,7 @@ var parting = sync.OnceValue(func() string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-})
+}
 
 // probes are contractions that between them use every part of the taking apart.
 func probes() []*kernel.Kernel {

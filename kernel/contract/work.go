@@ -40,7 +40,7 @@ type round struct {
 
 // blockRows is how many packed rows are kept at a time.
 func (p *problem) blockRows() int64 {
-	n := max(packBytes/p.apart(p.k), 1)
+	n := max(packBytes/p.apart(p.lanes), 1)
 	rows := int64(p.Code.tiles.Rows * maxTiles)
 	return max(n/rows, 1) * rows
 }
@@ -48,7 +48,7 @@ func (p *problem) blockRows() int64 {
 // blockCols is how many packed columns are kept at a time.
 func (p *problem) blockCols() int64 {
 	strip := int64(p.Code.tiles.Cols)
-	return max(packBytes/(p.k*p.size*strip), 1) * strip
+	return max(packBytes/(p.lanes*p.size*strip), 1) * strip
 }
 
 // work divides the problem into rounds, each of which packs and then multiplies.
@@ -56,7 +56,7 @@ func (p *problem) work(threads int) *kernel.Work {
 	w := &kernel.Work{}
 	rows, cols := p.extents[0], p.extents[1]
 	stepM, stepN := rows, cols
-	if p.ops[0].mode != inPlace {
+	if p.slotBytes(0, 1) > 0 {
 		stepM = min(rows, p.blockRows())
 	}
 	local := p.packsAlone(threads)
@@ -67,8 +67,8 @@ func (p *problem) work(threads int) *kernel.Work {
 	if stepM == rows && stepN == cols {
 		trips = p.trips
 		for i := range p.ops {
-			if p.ops[i].mode != inPlace && !(i == 1 && local) {
-				trips = min(trips, max(1, packBytes/p.slotBytes(i, p.extents[i])))
+			if n := p.slotBytes(i, p.extents[i]); n > 0 && !(i == 1 && local) {
+				trips = min(trips, max(1, packBytes/n))
 			}
 		}
 	}
@@ -112,26 +112,33 @@ func (p *problem) packsAlone(threads int) bool {
 	return apart == p.trips && (threads == 1 || strips*p.trips >= int64(2*threads))
 }
 
-// slotBytes is the size of one packed operand of so many rows or columns.
+// slotBytes is the size of one packed operand of so many rows or columns, sums of rows
+// included.
 func (p *problem) slotBytes(i int, n int64) int64 {
-	o := &p.ops[i]
-	if i == 1 {
-		strip := int64(p.Code.tiles.Cols)
-		return (n + strip - 1) / strip * o.row
+	o, size := &p.ops[i], int64(0)
+	if o.mode != inPlace {
+		switch {
+		case i == 1:
+			strip := int64(p.Code.tiles.Cols)
+			size = (n + strip - 1) / strip * o.row
+		case p.sides[0].along:
+			size = p.lanes * o.kstep
+		default:
+			size = n * o.row
+		}
 	}
-	if p.sides[0].along {
-		return p.k * o.kstep
+	if i == 0 && p.sides[1].flip {
+		size += n * sumBytes
 	}
-	return n * o.row
+	return size
 }
 
 // place finds room for the packed operands of a side.
 func (r *round) place(i int, block **[]byte, most int64) {
 	o := &r.ops[i]
-	if o.mode == inPlace {
+	if r.slotSize[i] = r.slotBytes(i, most); r.slotSize[i] == 0 {
 		return
 	}
-	r.slotSize[i] = r.slotBytes(i, most)
 	seen := map[int64]int64{}
 	for trip := r.from; trip < r.to; trip++ {
 		number := int64(0)
@@ -159,7 +166,7 @@ func (r *round) divide(threads int) {
 	r.tiles = (r.rows[1] - r.rows[0] + int64(t.Rows) - 1) / int64(t.Rows)
 	r.strips = (r.cols[1] - r.cols[0] + int64(t.Cols) - 1) / int64(t.Cols)
 	r.block = min(r.tiles, maxTiles)
-	perStrip := r.block * int64(t.Rows*t.Cols) * r.k
+	perStrip := r.block * int64(t.Rows*t.Cols) * r.lanes
 	r.group = min(max(taskWork/perStrip, 1), maxStrips, r.strips)
 	enough := int64(tasksEach * threads)
 	for threads > 1 && r.tasks() < enough && (r.group > 1 || r.block > 1) {
@@ -184,7 +191,7 @@ func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
 	var pack kernel.Phase
 	var tasks [2]int64
 	var each [2]int64 // rows, or strips, in a task
-	if r.ops[0].mode != inPlace && rows {
+	if r.slotSize[0] > 0 && rows {
 		each[0] = max(1, packTask/r.k)
 		tasks[0] = int64(len(r.made[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
 		pack.Cost += int64(len(r.made[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
@@ -237,9 +244,20 @@ func (r *round) packRows(n, each int64) {
 	slot := n / per
 	from := r.rows[0] + n%per*each
 	to := min(from+each, r.rows[1])
-	o := &r.ops[0]
-	base := unsafe.Add(r.slot(0, slot), (from-r.rows[0])*o.row)
-	o.walk.run(base, r.slotSize[0], r.coordinates(r.made[0][slot], buf[:]), [2]int64{from, 0}, [2]int64{to, r.k})
+	o, trip := &r.ops[0], r.made[0][slot]
+	if o.mode != inPlace {
+		base := unsafe.Add(r.slot(0, slot), (from-r.rows[0])*o.row)
+		o.walk.run(base, r.slotSize[0], r.coordinates(trip, buf[:]), [2]int64{from, 0}, [2]int64{to, r.k})
+		if fill := r.lanes*r.size - r.k*o.size; fill > 0 && r.per > 1 {
+			for m := range to - from {
+				clear(unsafe.Slice((*byte)(unsafe.Add(base, m*o.row+r.k*o.size)), fill))
+			}
+		}
+	}
+	if r.sides[1].flip {
+		r.sumRows(trip, slot, from, to)
+	}
+	runtime.KeepAlive(r)
 }
 
 // packStrip is task n of packing columns.
@@ -247,20 +265,22 @@ func (r *round) packStrip(n int64) {
 	o, strip := &r.ops[1], int64(r.Code.tiles.Cols)
 	slot, first := n/r.strips, r.cols[0]+n%r.strips*strip
 	dst := unsafe.Add(r.slot(1, slot), n%r.strips*o.row)
-	r.strip(dst, r.made[1][slot], [2]int64{first, 0}, [2]int64{min(first+strip, r.cols[1]), r.k})
+	r.strip(dst, r.made[1][slot], [2]int64{first, 0}, [2]int64{min(first+strip, r.cols[1]), r.lanes})
 }
 
-// strip packs columns and ks [from, to) of a trip.
+// strip packs columns and lanes of k [from, to) of a trip.
 func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
 	var buf [kernel.MaxAxes]int64
 	o, p, at := &r.ops[1], r.panels, r.coordinates(trip, buf[:])
 	base := o.base
 	if o.strides != nil {
-		base += uintptr(r.loops.at(trip, o.strides) * r.size)
+		base += uintptr(r.loops.at(trip, o.strides) * o.size)
 	}
 	switch o.mode {
 	case byWalk:
 		o.walk.run(dst, o.row, at, from, to)
+	case byFold:
+		r.fold(dst, base, from, to)
 	case byCopy:
 		x := amd64.Panel{DstRow: o.kstep, K: to[1] - from[1], SrcRow: o.ks}
 		if o.table != nil {
@@ -279,15 +299,15 @@ func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
 		})
 		runtime.KeepAlive(o.table)
 	case byTurn:
-		inner := r.k // ks side by side
+		inner := r.lanes // ks side by side
 		if !o.oneK {
-			inner = r.ks.extents[len(r.ks.extents)-1]
+			inner = r.ks.extents[len(r.ks.extents)-1] / r.per
 		}
 		for k := from[1]; k < to[1]; {
 			end := min(to[1], k-k%inner+inner)
-			along := base + uintptr(r.ks.at(k, o.strides)*r.size)
-			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], func(col int64) uintptr {
-				return along + uintptr(r.ranges[1].at(col, o.strides)*r.size)
+			along := base + uintptr(r.ks.at(k*r.per, o.strides)*o.size)
+			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], r.sides[1].flip, func(col int64) uintptr {
+				return along + uintptr(r.ranges[1].at(col, o.strides)*o.size)
 			})
 			k = end
 		}
@@ -296,13 +316,19 @@ func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
 		rows := unsafe.Pointer(unsafe.SliceData(*part))
 		for k := from[1]; k < to[1]; k += turnKs {
 			end := min(k+turnKs, to[1])
-			o.walk.run(rows, int64(len(*part)), at, [2]int64{from[0], k}, [2]int64{to[0], end})
-			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], func(col int64) uintptr {
+			if end*r.per > r.k { // the last lane is filled up
+				clear(*part)
+			}
+			o.walk.run(rows, int64(len(*part)), at, [2]int64{from[0], k * r.per}, [2]int64{to[0], min(end*r.per, r.k)})
+			r.turn(unsafe.Add(dst, (k-from[1])*o.kstep), end-k, from[0], to[0], false, func(col int64) uintptr {
 				return uintptr(rows) + uintptr((col-from[0])*turnRow*r.size)
 			})
 		}
 		runtime.KeepAlive(part)
 		giveBytes(part)
+	}
+	if r.sides[0].flip {
+		r.sumColumns(dst, to[0]-from[0], to[1]-from[1], min(to[1]*r.per, r.k)-from[1]*r.per)
 	}
 	runtime.KeepAlive(r)
 }
@@ -324,8 +350,8 @@ func (r *round) runs(from, to int64, strides []int64, f func(col, count int64)) 
 	}
 }
 
-// turn transposes n ks of the columns of a strip.
-func (r *round) turn(dst unsafe.Pointer, n, from, to int64, column func(col int64) uintptr) {
+// turn transposes n lanes of k of the columns of a strip.
+func (r *round) turn(dst unsafe.Pointer, n, from, to int64, flip bool, column func(col int64) uintptr) {
 	lanes := int64(r.panels.Lanes)
 	x := amd64.Panel{DstRow: r.ops[1].kstep, K: n}
 	for first := from; first < to; first += lanes {
@@ -333,7 +359,7 @@ func (r *round) turn(dst unsafe.Pointer, n, from, to int64, column func(col int6
 			x.Rows[i] = column(min(first+i, to-1))
 		}
 		x.Dst = uintptr(dst) + uintptr((first-from)*r.size)
-		r.panels.Turn(&x)
+		r.panels.Turn(&x, flip)
 	}
 }
 
@@ -344,7 +370,7 @@ const rowCols = 2048
 // singleRow reports whether the problem is single rows times matrices in place,
 // which are read row by row.
 func (p *problem) singleRow() bool {
-	return p.extents[0] == 1 && p.ops[1].mode == inPlace && p.extents[1] >= int64(4*p.Code.tiles.Cols)
+	return p.rowTiles != nil && p.extents[0] == 1 && p.ops[1].mode == inPlace && p.extents[1] >= int64(4*p.Code.tiles.Cols)
 }
 
 // multiplyRow is task n of the products of a single row.
@@ -404,7 +430,7 @@ func (r *round) multiply(n int64) {
 	a, b := r.operandAt(0, trip), uintptr(0)
 	var packed *[]byte // of one strip and chunk
 	if r.local {
-		packed = takeBytes(int((min(r.chunk, r.k) + int64(r.panels.Lanes)) * r.ops[1].kstep))
+		packed = takeBytes(int(r.stripRows(min(r.chunk, r.lanes)) * r.ops[1].kstep))
 	} else {
 		b = r.operandAt(1, trip)
 	}
@@ -419,8 +445,10 @@ func (r *round) multiply(n int64) {
 		part = takeBytes(int((row(tile1) - firstRow) * r.out.row))
 		c = uintptr(unsafe.Pointer(unsafe.SliceData(*part)))
 	}
-	for k := int64(0); k < r.k; k += r.chunk {
-		x.K = min(r.chunk, r.k-k)
+	minus, noSums := r.rowSums(trip), uintptr(unsafe.Pointer(&constants.zeros))
+	x.Plus = noSums
+	for k := int64(0); k < r.lanes; k += r.chunk {
+		x.K = min(r.chunk, r.lanes-k)
 		for s := strip0; s < strip1; s++ {
 			x.Cols = int(min(strip, endCol-s*strip))
 			if r.local {
@@ -433,10 +461,23 @@ func (r *round) multiply(n int64) {
 			} else {
 				x.B = b + uintptr(s*r.ops[1].row+k*x.BStep)
 			}
+			if r.sides[0].flip {
+				switch {
+				case r.local:
+					x.Plus = x.B + uintptr((x.K+int64(r.panels.Lanes))*x.BStep)
+				case k == 0:
+					x.Plus = x.B + uintptr((r.lanes+int64(r.panels.Lanes))*x.BStep)
+				default:
+					x.Plus = noSums
+				}
+			}
 			for i := tile0; i < tile1; i++ {
 				m := row(i)
 				x.Rows = int(row(i+1) - m)
 				x.A = a + uintptr(m*x.ARow+k*x.AStep)
+				if x.Minus = noSums; minus != 0 && k == 0 {
+					x.Minus = minus + uintptr(m*sumBytes)
+				}
 				x.C = c + uintptr((m-firstRow)*x.CRow+(s-strip0)*strip*r.size)
 				t.Run(&x)
 			}
@@ -459,7 +500,7 @@ func (r *round) operandAt(i int, trip int64) uintptr {
 	if o.mode != inPlace {
 		return uintptr(r.slot(i, r.slots[i][trip-r.from]))
 	}
-	at := o.base + uintptr(r.loops.at(trip, o.strides)*r.size)
+	at := o.base + uintptr(r.loops.at(trip, o.strides)*o.size)
 	if i == 0 {
 		return at + uintptr(r.rows[0]*o.row)
 	}

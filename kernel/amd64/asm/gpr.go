@@ -284,6 +284,12 @@ func (a *Asm) Bzhi(dst, src, n Reg) {
 // Sfence orders streaming stores before all later ones.
 func (a *Asm) Sfence() { a.emit(0x0f, 0xae, 0xf8) }
 
+// LoadMXCSR sets the control and status of vector arithmetic, StoreMXCSR stores it.
+func (a *Asm) LoadMXCSR(m Mem) { a.rex(0, 2, m); a.emit(0x0f, 0xae); a.modrm(2, m, 1, 0) }
+
+// StoreMXCSR stores what [Asm.LoadMXCSR] sets.
+func (a *Asm) StoreMXCSR(m Mem) { a.rex(0, 3, m); a.emit(0x0f, 0xae); a.modrm(3, m, 1, 0) }
+
 // VZeroUpper clears the upper halves of the vector registers.
 func (a *Asm) VZeroUpper() { a.emit(0xc5, 0xf8, 0x77) }
 

@@ -54,6 +54,12 @@ const (
 	VFMADD132PD
 	VDPBF16PS
 	VPDPBUSD
+	VPDPWSSD
+	VPMADDWD
+	VPUNPCKLBW
+	VPUNPCKHBW
+	VPUNPCKLWD
+	VPUNPCKHWD
 	VFNMADD213PS
 	VFNMADD213PD
 	VFNMADD231PS
@@ -237,6 +243,12 @@ var table = [numOps]row{
 	VFMADD132PS: {name: "vfmadd132ps", pp: 1, mm: 2, opc: 0x98, elem: 4, enc: both},
 	VFMADD132PD: {name: "vfmadd132pd", pp: 1, mm: 2, opc: 0x98, w: 1, ew: 1, elem: 8, enc: both},
 	VDPBF16PS:   {name: "vdpbf16ps", pp: 2, mm: 2, opc: 0x52, elem: 4, enc: evexOK},
+	VPDPWSSD:    {name: "vpdpwssd", pp: 1, mm: 2, opc: 0x52, elem: 4, enc: evexOK},
+	VPMADDWD:    {name: "vpmaddwd", pp: 1, mm: 1, opc: 0xf5, enc: both},
+	VPUNPCKLBW:  {name: "vpunpcklbw", pp: 1, mm: 1, opc: 0x60, enc: both},
+	VPUNPCKHBW:  {name: "vpunpckhbw", pp: 1, mm: 1, opc: 0x68, enc: both},
+	VPUNPCKLWD:  {name: "vpunpcklwd", pp: 1, mm: 1, opc: 0x61, enc: both},
+	VPUNPCKHWD:  {name: "vpunpckhwd", pp: 1, mm: 1, opc: 0x69, enc: both},
 	VPDPBUSD:    {name: "vpdpbusd", pp: 1, mm: 2, opc: 0x50, elem: 4, enc: evexOK},
 
 	VFNMADD213PS: {name: "vfnmadd213ps", pp: 1, mm: 2, opc: 0xac, elem: 4, enc: both},
