@@ -48,6 +48,7 @@ var (
 	_ backend.Routines = (*Device)(nil)
 
 	_ backend.Supporter = (*Device)(nil)
+	_ backend.Tiler     = (*Device)(nil)
 )
 
 // New opens a device.

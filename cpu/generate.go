@@ -78,3 +78,12 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 	}
 	return nil, &ir.Error{Kind: ir.ErrFormat, Op: k.Name, Msg: "saved code of an unknown form"}
 }
+
+// Tiles reports whether the product of a kernel runs on packed tiles; see
+// [backend.Tiler].
+func (d *Device) Tiles(k *kernel.Kernel) bool { return hasLevel(d.opt.Generator) && contract.Takes(k) }
+
+func hasLevel(g Generator) bool {
+	_, ok := levels[g]
+	return ok
+}

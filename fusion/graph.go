@@ -236,10 +236,6 @@ func (g *graph) solitary(i int) bool {
 	return false
 }
 
-// packRows is the number of rows of a contraction from which a device copies a
-// second operand whose columns do not lie side by side.
-const packRows = 4
-
 // reuse returns how often a contraction reads each element of the operand that it
 // reads least often.
 func (g *graph) reuse(i int) float64 {
@@ -251,16 +247,4 @@ func (g *graph) reuse(i int) float64 {
 		least = min(least, products/float64(max(t.Shape.Size(), 1)))
 	}
 	return least
-}
-
-// columns reports whether a node is such a contraction: where kernels walk the columns
-// in vectors, not in packed tiles, it is left to the device, which packs them first.
-func (g *graph) columns(i int) bool {
-	n := &g.Nodes[i]
-	if n.Row.Access != ir.Contraction || len(n.In) < 2 {
-		return false
-	}
-	z := n.In[1]
-	last := len(z.Shape) - 1
-	return last >= 1 && z.Shape[last] > 1 && g.layout[z.ID].Strides[last] != 1 && n.Out[0].Shape.Size()/z.Shape[last] >= packRows
 }

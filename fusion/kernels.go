@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter/backend"
-	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/lower"
 )
@@ -76,14 +75,6 @@ func (ks *kernels) evict() {
 			delete(ks.found, key)
 		}
 	}
-}
-
-// Takes reports whether the device runs a node by a routine.
-func (t *target) Takes(n *ir.Node) bool {
-	if s, ok := backend.As[backend.Supporter](t.inner); ok {
-		return s.Supports(n) == nil
-	}
-	return true
 }
 
 // Tiles reports whether the device runs the product of a piece on packed tiles.

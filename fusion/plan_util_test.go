@@ -18,8 +18,6 @@ import (
 // A paperTarget builds kernels and compiles none.
 type paperTarget struct{}
 
-func (paperTarget) Takes(*ir.Node) bool { return true }
-
 func (paperTarget) Tiles(*lower.Piece) bool { return false }
 
 func (paperTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {
@@ -54,8 +52,6 @@ func newDeviceTarget(t testing.TB, opt cpu.Options) *deviceTarget {
 	})
 	return &deviceTarget{d: d, kernels: map[string]*fusion.Kernel{}}
 }
-
-func (x *deviceTarget) Takes(*ir.Node) bool { return true }
 
 func (x *deviceTarget) Tiles(p *lower.Piece) bool {
 	k, _, err := p.Build()

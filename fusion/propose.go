@@ -49,11 +49,7 @@ func (s *search) refuse(a, b *group, r Refusal) {
 func (s *search) propose(a, b *group) (*group, *Refusal) {
 	switch {
 	case a.kind == routineGroup || b.kind == routineGroup:
-		r := &Refusal{Rule: RuleRoutine}
-		if s.packed(a) || s.packed(b) {
-			r.Detail = "the device packs the columns of the second operand"
-		}
-		return nil, r
+		return nil, &Refusal{Rule: RuleRoutine}
 	case a.fixed || b.fixed:
 		return nil, &Refusal{Rule: RuleFixed}
 	}
@@ -123,8 +119,9 @@ func (s *search) narrow(m *group) *Refusal {
 	return nil
 }
 
-// packed reports whether a group is a contraction that was left to the device.
-func (s *search) packed(gr *group) bool { return gr.kind == routineGroup && s.g.columns(s.first(gr)) }
+// copyReuse is how often a product reads each element of its operands from which a
+// copy that lies in order pays.
+const copyReuse = 4
 
 // adopt makes a group the one of its units.
 func (s *search) adopt(gr *group) {
@@ -220,8 +217,8 @@ func (s *search) unlikely(a, b *group) *Refusal {
 		return &Refusal{Rule: RuleGroups, Got: float64(contractions + reduces), Limit: 1}
 	}
 	if copied >= 0 && copied < product && !s.tiled(a) && !s.tiled(b) {
-		if n := s.g.reuse(product); n >= packRows {
-			return &Refusal{Rule: RuleWork, Got: n, Limit: packRows, Detail: "the product reads each element that often, and a copy lies in order"}
+		if n := s.g.reuse(product); n >= copyReuse {
+			return &Refusal{Rule: RuleWork, Got: n, Limit: copyReuse, Detail: "the product reads each element that often, and a copy lies in order"}
 		}
 	}
 	return nil

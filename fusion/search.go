@@ -103,8 +103,8 @@ func newSearch(p *Planner, g *graph) *search {
 		gr := s.newGroup([]int{u})
 		i := s.units[u].node
 		s.units[u].group = gr
-		if !g.kernel(i) || g.columns(i) && !s.tiled(gr) && p.Target.Takes(&g.Nodes[i]) {
-			gr.kind, gr.fixed, gr.lowered = routineGroup, true, nil
+		if !g.kernel(i) {
+			gr.kind, gr.fixed = routineGroup, true
 		} else if g.solitary(i) || p.Options.Alone != nil && p.Options.Alone(i) {
 			gr.fixed = true
 		}

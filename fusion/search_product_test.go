@@ -26,7 +26,7 @@ func TestCopyBeforeProduct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := cpu.New(cpu.Options{})
+		d, err := cpu.New(cpu.Options{Generator: cpu.Interpret})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestBorderAfterProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := cpu.New(cpu.Options{})
+	d, err := cpu.New(cpu.Options{Generator: cpu.Interpret})
 	if err != nil {
 		t.Fatal(err)
 	}

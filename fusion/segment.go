@@ -36,8 +36,6 @@ type Segment struct {
 type Target interface {
 	// Kernel compiles the kernel of a piece. Pieces of one key share it.
 	Kernel(p *lower.Piece) (*Kernel, error)
-	// Takes reports whether the device runs the node by a routine of its own.
-	Takes(n *ir.Node) bool
 	// Tiles reports whether the device runs the product of a piece on packed tiles;
 	// see [backend.Tiler].
 	Tiles(p *lower.Piece) bool

@@ -66,8 +66,7 @@ type target struct {
 // smallWork is the number of products below which the plain code is as fast.
 const smallWork = 1 << 12
 
-// bind decides how a launch is run; nil means by the plain code.
-func (c *Code) bind(l *kernel.Launch) *problem {
+func tooSmall(l *kernel.Launch) bool {
 	work := int64(1)
 	for _, e := range l.Extents {
 		if work > 1<<40/max(e, 1) {
@@ -76,9 +75,11 @@ func (c *Code) bind(l *kernel.Launch) *problem {
 			work *= e
 		}
 	}
-	if work < smallWork {
-		return nil
-	}
+	return work < smallWork
+}
+
+// bind decides how a launch is run; nil means by the plain code.
+func (c *Code) bind(l *kernel.Launch) *problem {
 	p := &problem{Code: c, l: l, size: int64(c.tiles.Size)}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()

@@ -124,11 +124,23 @@ func (c *Code) Run(l *kernel.Launch) {
 
 // Divide returns the work of a launch; nil if it is too small to gain.
 func (c *Code) Divide(l *kernel.Launch, threads int) *kernel.Work {
-	p := c.bind(l)
-	if p == nil {
+	if tooSmall(l) {
 		return nil
 	}
-	return p.work(threads)
+	if s := c.slide(l); s != nil {
+		return s.work(threads)
+	}
+	if p := c.bind(l); p != nil {
+		return p.work(threads)
+	}
+	return nil
 }
 
 var _ kernel.Divided = (*Code)(nil)
+
+// Takes reports whether a kernel is a contraction of the engine, by its form: whether
+// Compile takes it if the generator takes what surrounds the product.
+func Takes(k *kernel.Kernel) bool {
+	_, why := formOf(k)
+	return why == ""
+}

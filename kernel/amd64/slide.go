@@ -1,0 +1,275 @@
+package amd64
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/internal/execmem"
+	"github.com/sinter-go/sinter/kernel/amd64/asm"
+)
+
+// Slide is one call of a micro-kernel for windows that share one weight per k, such
+// as those of a channel of a depthwise convolution:
+//
+//	C[i][j] = sum over k, ascending, by fma from +0, of W[k] * B[i][Table[k] + j*step]
+//
+// over Rows x Cols elements, which must be within [Slides.Rows] and [Slides.Cols];
+// step is that of the set. Nothing is packed: neighbouring windows read the same
+// lines. All steps and offsets are in bytes. The caller keeps the memory alive.
+type Slide struct {
+	W, B, C    uintptr
+	WStep      int64 // from one weight to the next
+	BRow, CRow int64 // from one row to the next
+	K          int64
+	Table      uintptr      // offsets of the ks from B, 8 bytes each
+	masks      [3]uint64    // of the last vector: what is stored, and what is read of the two halves
+	lanes      [3][4]uint64 // the masks as vectors
+	order      [16]uint32   // where sums of step 2 belong
+	Rows, Cols int
+}
+
+// Offsets within a Slide.
+const (
+	slideW = 8 * iota
+	slideB
+	slideC
+	slideWStep
+	slideBRow
+	slideCRow
+	slideK
+	slideTable
+	slideMasks
+	slideLanes = slideMasks + 3*8
+	slideOrder = slideLanes + 3*32
+)
+
+// Slides are the micro-kernels of one kind and level whose windows are so many
+// elements apart. They are generated when they are needed first, once in a process.
+type Slides struct {
+	Rows, Cols int // of the largest
+	Lanes      int // elements in a vector
+	Size       int // bytes of an element
+	step       int
+	level      Level
+	kind       TileKind
+	groups     []func() *tileGroup // by vectors and mask
+}
+
+var allSlides [2][numTileKinds][2]func() *Slides
+
+func init() {
+	for _, level := range []Level{AVX2, AVX512} {
+		for kind := range numTileKinds {
+			for step := range 2 {
+				allSlides[level][kind][step] = sync.OnceValue(func() *Slides { return newSlides(level, kind, 1+step) })
+			}
+		}
+	}
+}
+
+// SlidesOf returns the micro-kernels of a kind for windows step elements apart: 1,
+// or of f32 also 2. It returns nil for other steps, and where the processor has not
+// the level.
+func SlidesOf(level Level, kind TileKind, step int64) *Slides {
+	if !Available(level) || step != 1 && (step != 2 || kind != TileF32) {
+		return nil
+	}
+	return allSlides[level][kind][step-1]()
+}
+
+func newSlides(level Level, kind TileKind, step int) *Slides {
+	s := &Slides{Rows: 7, step: step, level: level, kind: kind, Size: tileKinds[kind].size}
+	vectors := 4
+	if level == AVX2 {
+		s.Rows, vectors = 5, 2
+	}
+	s.Lanes = level.bytes() / s.Size
+	s.Cols = vectors * s.Lanes
+	for n := range 2 * vectors {
+		s.groups = append(s.groups, sync.OnceValue(func() *tileGroup { return s.group(n/2+1, n%2 == 1) }))
+	}
+	return s
+}
+
+// group generates the micro-kernels of so many vectors.
+func (s *Slides) group(vectors int, masked bool) *tileGroup {
+	a := asm.New()
+	at := make([]int, s.Rows)
+	for i := range at {
+		a.Align(64)
+		at[i] = a.Len()
+		g := &slideGen{tileGen{a: a, tileKind: &tileKinds[s.kind], wide: s.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}, s.step}
+		if g.wide {
+			g.length = asm.L512
+		}
+		g.emit()
+	}
+	region, err := execmem.Map(a.Finish())
+	if err != nil { // memory for code was there before
+		panic(fmt.Sprintf("amd64: no memory for micro-kernels: %v", err))
+	}
+	g := &tileGroup{region: region}
+	for _, n := range at {
+		g.entry = append(g.entry, region.Addr()+uintptr(n))
+	}
+	return g
+}
+
+// Run executes one call.
+func (s *Slides) Run(x *Slide) {
+	if x.K <= 0 {
+		return
+	}
+	vectors := (x.Cols + s.Lanes - 1) / s.Lanes
+	n := 2 * (vectors - 1)
+	// With a step of 2 the last vector is always masked: it ends before its last element.
+	if last := x.Cols - (vectors-1)*s.Lanes; last < s.Lanes || s.step == 2 {
+		n++
+		reach := (last-1)*s.step + 1 // from the first element read to the last one
+		for i, count := range []int{last, min(reach, s.Lanes), max(reach-s.Lanes, 0)} {
+			x.masks[i], x.lanes[i] = laneMasks(s.level, s.Size, count)
+		}
+	}
+	if s.step == 2 {
+		for i := range s.Lanes { // pairs of the two halves, by 128 bits: first those of the first half
+			half, pair := i/(s.Lanes/2), i%(s.Lanes/2)/2
+			x.order[i] = uint32(4*pair + 2*half + i%2)
+		}
+	}
+	call(s.groups[n]().entry[x.Rows-1], unsafe.Pointer(x))
+}
+
+// slideGen emits one micro-kernel. Rows of B are addressed like those of A in
+// tileGen; the sums stay in registers over all k. With a step of 2, a vector of
+// windows is picked from two of elements by one shuffle within 128 bits, and the
+// sums are put in order at the end.
+type slideGen struct {
+	tileGen
+	step int
+}
+
+// Registers beside those of tileGen.
+const (
+	sWStep = asm.CX
+	sTable = asm.R8
+	sB     = asm.R9
+	sW     = asm.R10
+)
+
+// Predicates of the last vector: what is stored (tMask), and what is read.
+const (
+	sMaskLow  = asm.Mask(2)
+	sMaskHigh = asm.Mask(3)
+)
+
+func (g *slideGen) weight() asm.Vec     { return asm.Vec(g.rows * g.vectors) }
+func (g *slideGen) temp(i int) asm.Vec  { return g.weight() + 1 + asm.Vec(i) }
+func (g *slideGen) lanes(i int) asm.Vec { return g.weight() + 3 + asm.Vec(i) } // AVX2
+
+func (g *slideGen) emit() {
+	a := g.a
+	for _, r := range []struct {
+		reg asm.Reg
+		at  int32
+	}{{sW, slideW}, {sWStep, slideWStep}, {sB, slideB}, {tRow, slideBRow}, {tC, slideC}, {tCRow, slideCRow}, {tLeft, slideK}, {sTable, slideTable}} {
+		a.Load(r.reg, asm.Ptr(asm.DI, r.at))
+	}
+	if g.rows > 3 {
+		a.Lea(tRow3, asm.Idx(tRow, tRow, 2, 0))
+	}
+	if g.rows > 5 {
+		a.Lea(tRow5, asm.Idx(tRow, tRow, 4, 0))
+	}
+	if g.masked && g.wide {
+		for i, mask := range []asm.Mask{tMask, sMaskLow, sMaskHigh} {
+			a.Load(tTmp, asm.Ptr(asm.DI, slideMasks+8*int32(i)))
+			a.KMov(mask, tTmp)
+		}
+	}
+	for i := range g.rows * g.vectors {
+		g.clear(asm.Vec(i))
+	}
+	a.Align(32)
+	loop := a.Here()
+	a.Load(tA0, asm.Ptr(sTable, 0))
+	a.Alu(asm.ADD, tA0, sB)
+	a.RM(g.spread, g.length, g.weight(), asm.M(asm.Ptr(sW, 0)))
+	for i := range g.rows {
+		for v := range g.vectors {
+			g.product(i, v)
+		}
+	}
+	a.AluImm(asm.ADD, sTable, 8)
+	a.Alu(asm.ADD, sW, sWStep)
+	a.Dec(tLeft)
+	a.Jcc(asm.NotEq, loop)
+	g.finish()
+	a.VZeroUpper()
+	a.Ret()
+}
+
+// product adds the products of one vector.
+func (g *slideGen) product(i, v int) {
+	a, sum := g.a, g.sum(i, v)
+	m := g.rowOf(i)
+	m.Disp += int32(v * g.step * g.length.Bytes())
+	high := m
+	high.Disp += int32(g.length.Bytes())
+	switch {
+	case g.step == 1 && !g.last(v):
+		a.RVM(g.fma, g.length, sum, g.weight(), asm.M(m))
+		return
+	case g.step == 1:
+		g.part(g.temp(0), m, 0, tMask)
+	case !g.last(v):
+		a.RM(asm.VMOVUPS, g.length, g.temp(0), asm.M(m))
+		a.RVMI(asm.VSHUFPS, g.length, g.temp(0), g.temp(0), asm.M(high), 0x88)
+	default:
+		g.part(g.temp(0), m, 1, sMaskLow)
+		g.part(g.temp(1), high, 2, sMaskHigh)
+		a.RVMI(asm.VSHUFPS, g.length, g.temp(0), g.temp(0), asm.V(g.temp(1)), 0x88)
+	}
+	a.RVM(g.fma, g.length, sum, g.weight(), asm.V(g.temp(0)))
+}
+
+// part reads what a mask leaves of a vector.
+func (g *slideGen) part(dst asm.Vec, m asm.Mem, lanes int, mask asm.Mask) {
+	switch {
+	case !g.wide:
+		g.a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, slideLanes+32*int32(lanes))))
+		g.a.RVM(g.tileKind.load, g.length, dst, g.lanes(0), asm.M(m))
+	case g.size == 8:
+		g.a.Masked(mask, true).RM(asm.VMOVDQU64, g.length, dst, asm.M(m))
+	default:
+		g.a.Masked(mask, true).RM(asm.VMOVUPS, g.length, dst, asm.M(m))
+	}
+}
+
+// finish writes the sums.
+func (g *slideGen) finish() {
+	a := g.a
+	if g.step == 2 {
+		a.RM(asm.VMOVUPS, g.length, g.weight(), asm.M(asm.Ptr(asm.DI, slideOrder)))
+	}
+	if g.masked && !g.wide {
+		a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, slideLanes)))
+	}
+	for i := range g.rows {
+		for v := range g.vectors {
+			sum := g.sum(i, v)
+			if g.step == 2 {
+				a.RVM(asm.VPERMD, g.length, sum, g.weight(), asm.V(sum))
+			}
+			m := asm.Ptr(tC, int32(v*g.length.Bytes()))
+			if g.last(v) && !g.wide {
+				a.MVR(g.save, g.length, m, g.lanes(0), sum)
+			} else {
+				g.store(m, sum, v)
+			}
+		}
+		if i < g.rows-1 {
+			a.Alu(asm.ADD, tC, tCRow)
+		}
+	}
+}
