@@ -16,6 +16,9 @@
 // suit the micro-kernels; a product that is stored as it is goes from the registers
 // to its place.
 //
+// Problems of one row whose columns are overlapping windows (the channels of a
+// depthwise convolution) are packed nowhere: see slide.go.
+//
 // The axes of a kernel are classed by the operands that vary along them: rows vary
 // the first only, columns the second only; all others are looped over. Rows and
 // columns change places where that puts adjacent results side by side in vectors.
