@@ -81,9 +81,7 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 
 // Tiles reports whether the product of a kernel runs on packed tiles; see
 // [backend.Tiler].
-func (d *Device) Tiles(k *kernel.Kernel) bool { return hasLevel(d.opt.Generator) && contract.Takes(k) }
-
-func hasLevel(g Generator) bool {
-	_, ok := levels[g]
-	return ok
+func (d *Device) Tiles(k *kernel.Kernel) bool {
+	level, ok := levels[d.opt.Generator]
+	return ok && contract.Takes(k, level)
 }

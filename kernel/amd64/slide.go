@@ -68,11 +68,11 @@ func init() {
 	}
 }
 
-// SlidesOf returns the micro-kernels of a kind for windows step elements apart: 1,
-// or of f32 also 2. It returns nil for other steps, and where the processor has not
-// the level.
+// SlidesOf returns the micro-kernels of a kind for windows step elements apart: of
+// f64 next to each other, of f32 also every second. It returns nil for others, and
+// where the processor has not the level.
 func SlidesOf(level Level, kind TileKind, step int64) *Slides {
-	if !Available(level) || step != 1 && (step != 2 || kind != TileF32) {
+	if !Available(level) || kind != TileF32 && kind != TileF64 || step != 1 && (step != 2 || kind != TileF32) {
 		return nil
 	}
 	return allSlides[level][kind][step-1]()

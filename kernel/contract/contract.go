@@ -140,7 +140,7 @@ var _ kernel.Divided = (*Code)(nil)
 
 // Takes reports whether a kernel is a contraction of the engine, by its form: whether
 // Compile takes it if the generator takes what surrounds the product.
-func Takes(k *kernel.Kernel) bool {
-	_, why := formOf(k)
+func Takes(k *kernel.Kernel, level amd64.Level) bool {
+	_, why := formOf(k, level)
 	return why == ""
 }
