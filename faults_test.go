@@ -27,13 +27,12 @@ type fault struct {
 
 // elsewhere are the faults that nothing can express yet, with what they wait for.
 var elsewhere = map[int]string{
-	121: quantization, 122: quantization, 123: quantization, 134: remotes, 135: remotes, 145: autotuning, 146: autotuning,
+	121: quantization, 122: quantization, 123: quantization, 134: remotes, 135: remotes,
 }
 
 const (
 	quantization = "rows that quantize"
 	remotes      = "a remote backend"
-	autotuning   = "kernels chosen by measurement"
 )
 
 // faultsPartly are the faults that run but for a part, with what that waits for.
@@ -41,7 +40,7 @@ var faultsPartly = map[int]string{
 	94: remotes,
 }
 
-var faults = slices.Concat(faultsFusion, faultsNumerics, faultsViews, faultsUse, faultsGrad)
+var faults = slices.Concat(faultsFusion, faultsNumerics, faultsViews, faultsUse, faultsGrad, faultsTuning)
 
 // faultModes are the devices on which every fault runs, one of them without fusion.
 var faultModes = []string{"interp", "cpu", "router/cpu", "cpu unfused"}

@@ -47,6 +47,7 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 	if err != nil {
 		return nil, err
 	}
+	d.choose(exe)
 	return &compiledKernel{d: d, ready: newReady(k, exe, true), fault: k.HasFault()}, nil
 }
 

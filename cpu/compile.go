@@ -69,6 +69,7 @@ func (s *kernels) shrink() {
 func (d *Device) compile(k *kernel.Kernel) (exe kernel.Executable, generated bool, err error) {
 	if exe, err := generate(d.opt.Generator, k); err == nil {
 		d.counters.compiled.Add(1)
+		d.choose(exe)
 		return exe, true, nil
 	}
 	exe, err = kernel.NewInterpreter(k)

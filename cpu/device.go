@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/internal/debug"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel/attend"
 )
@@ -35,6 +36,7 @@ type Device struct {
 	attend   *attend.Engine
 	kernels  kernels
 	counters counters
+	tuned    *tuning
 }
 
 // maxErrors bounds the errors kept for Sync.
@@ -59,8 +61,12 @@ func New(opt Options) (*Device, error) {
 	}
 	d := &Device{opt: opt, q: newQueue(opt.QueueOps),
 		store: map[ir.ID]*entry{}, kernels: kernels{byKey: map[string]*compiled{}}}
+	if d.tuned, err = openTuning(opt); err != nil {
+		return nil, err
+	}
 	d.workers = newWorkers(opt.Threads, &d.pool, d.compile)
 	d.attend = d.newAttend()
+	d.tuned.apply(d.workers)
 	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
 	d.routines = maps.Clone(builtinRoutines)
 	maps.Copy(d.routines, opt.Routines)
@@ -68,6 +74,9 @@ func New(opt Options) (*Device, error) {
 		d.opaque.Store(name, nil)
 	}
 	go d.q.loop()
+	if opt.TuneIdle || debug.Tune().Idle {
+		d.tuned.idle = newIdleTuner(d)
+	}
 	return d, nil
 }
 
@@ -80,6 +89,7 @@ func (d *Device) Info() backend.Info {
 		ID: d.opt.ID, Kind: "cpu", Detail: runtime.GOARCH + ", kernels by " + string(d.opt.Generator),
 		DTypes: ir.DTypes(), Threads: d.opt.Threads, Memory: d.opt.Memory,
 		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": maxIdle},
+		Extra:  d.tuned.facts(),
 	}
 }
 
@@ -235,6 +245,9 @@ func (d *Device) inOrder(ctx context.Context, f func()) error {
 func (d *Device) Close() error {
 	var damage *ir.Error
 	d.closeOnce.Do(func() {
+		if d.tuned.idle != nil {
+			d.tuned.idle.close()
+		}
 		d.q.close()
 		d.workers.close()
 		d.closing.Lock()

@@ -33,7 +33,7 @@ func (w *workers) isLong(p *part) bool {
 	if int64(cost)/claims > maxClaims*int64(claimTime) {
 		return true
 	}
-	return w.threads() > 1 && claims < 2*int64(w.threads()) && cost >= 4*serialTime
+	return w.threads() > 1 && claims < 2*int64(w.threads()) && cost >= 4*w.serial
 }
 
 // form returns the divided form of a part's kernel for its launch, nil if it has

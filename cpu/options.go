@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/sinter-go/sinter/cpu/tune"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -26,6 +27,13 @@ type Options struct {
 	QueueOps  int                // operations that may wait before Submit blocks; 4096 by default
 	Memory    int64              // bytes that tensors may take; unlimited by default
 	Routines  map[string]Routine // of opaque rows, beside the built-in ones; see AddRoutine
+	// Tuning has rankings of the choices that change speed and no bit, which the device
+	// follows and Tune fills. By default it is the machine's table, which "sinter tune"
+	// saves; an empty one (tune.New) stands for the defaults, as SINTER_TUNE=off does.
+	Tuning *tune.Table
+	// TuneIdle lets the device measure products that it meets, while it is idle, for
+	// later ones of their kind. SINTER_TUNE=idle does so for all devices.
+	TuneIdle bool
 	// Poison is for tests of kernels and routines: memory that nobody may read is
 	// filled with signalling values, and what is written around a buffer, or to one
 	// that was freed, becomes an error of the next Sync, or of Close.

@@ -34,7 +34,7 @@ const (
 // while it is counted in, and the caller writes them only while nobody is.
 type team struct {
 	helpers int
-	spin    time.Duration
+	spin    atomic.Int64 // nanoseconds; see spinTime
 	state   atomic.Uint64
 
 	// The open job.
@@ -66,9 +66,9 @@ const (
 )
 
 func newTeam(helpers int) *team {
-	t := &team{helpers: helpers, spin: spinTime, scare: minShy, wake: make(chan struct{}, helpers), through: make(chan struct{}, 1)}
-	if runtime.GOMAXPROCS(0) == 1 {
-		t.spin = 0
+	t := &team{helpers: helpers, scare: minShy, wake: make(chan struct{}, helpers), through: make(chan struct{}, 1)}
+	if runtime.GOMAXPROCS(0) > 1 {
+		t.spin.Store(int64(spinTime))
 	}
 	for i := range helpers {
 		t.wg.Add(1)
@@ -150,7 +150,7 @@ func (t *team) finish(start time.Time) {
 		return
 	}
 	ended := time.Now()
-	if !look(t.spin, func() bool { return t.state.Load()&insideMask == 0 }) {
+	if !look(time.Duration(t.spin.Load()), func() bool { return t.state.Load()&insideMask == 0 }) {
 		for {
 			s := t.state.Load()
 			if s&insideMask == 0 {
@@ -178,7 +178,7 @@ func (t *team) help(member int) {
 	seen := uint64(0) // the last job
 	fresh := func() bool { return t.state.Load()>>32 != seen }
 	for {
-		if !look(t.spin, fresh) {
+		if !look(time.Duration(t.spin.Load()), fresh) {
 			t.parked.Add(1)
 			if !fresh() {
 				<-t.wake

@@ -26,6 +26,7 @@ type workers struct {
 	do      func(claim int64, member int)
 	compile func(*kernel.Kernel) (exe kernel.Executable, generated bool, err error)
 	scratch scratch
+	serial  time.Duration // work below it is not divided; see serialTime
 }
 
 // share is work that is claimed at once: parts as they are, or slices of one.
@@ -37,7 +38,7 @@ type share struct {
 }
 
 func newWorkers(threads int, p *pool, compile func(*kernel.Kernel) (kernel.Executable, bool, error)) *workers {
-	w := &workers{team: newTeam(threads - 1), slices: make([]kernel.Launch, threads), compile: compile, scratch: scratch{pool: p}}
+	w := &workers{team: newTeam(threads - 1), slices: make([]kernel.Launch, threads), compile: compile, scratch: scratch{pool: p}, serial: serialTime}
 	w.do = w.runClaim
 	return w
 }
@@ -142,7 +143,7 @@ func (w *workers) runWork(work *kernel.Work) {
 // times elements.
 func (w *workers) runTasks(tasks, units int64, do func(task int64)) {
 	cost := time.Duration(float64(units) * generatedPace)
-	if tasks <= 1 || cost < serialTime {
+	if tasks <= 1 || cost < w.serial {
 		for n := range tasks {
 			do(n)
 		}
@@ -167,7 +168,7 @@ func (w *workers) plan(parts []part) (claims int64, cost time.Duration) {
 			claims += (p.l.Extents[axis] + slice - 1) / slice
 			continue
 		}
-		if small > 0 && small+c < serialTime {
+		if small > 0 && small+c < w.serial {
 			last := &w.shares[len(w.shares)-1]
 			last.parts = parts[i-len(last.parts) : i+1]
 			small += c
@@ -184,7 +185,7 @@ func (w *workers) plan(parts []part) (claims int64, cost time.Duration) {
 // claimed at once, 0 if the part is not worth slicing.
 func (w *workers) sliceOf(p *part, cost time.Duration) (axis int, slice int64) {
 	axis = splitAxis(p.l, p.k)
-	if axis < 0 || cost < serialTime || w.threads() == 1 && cost <= claimTime {
+	if axis < 0 || cost < w.serial || w.threads() == 1 && cost <= claimTime {
 		return axis, 0
 	}
 	extent, pieces := p.l.Extents[axis], int64(cost/claimTime)+1

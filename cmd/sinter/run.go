@@ -25,6 +25,7 @@ type commands struct {
 	Inspect inspectCmd `cmd:"" help:"Show what an ONNX model is made of, and whether it runs."`
 	Verify  verifyCmd  `cmd:"" help:"Run test cases in the layout of ONNX and compare the outputs."`
 	Bench   benchCmd   `cmd:"" help:"Measure this machine and Sinter beside its peers; or an ONNX model."`
+	Tune    tuneCmd    `cmd:"" help:"Measure choices of speed on this machine, and save them."`
 	Explain explainCmd `cmd:"" help:"Show how a program is run: what was fused, and what not and why."`
 	Replay  replayCmd  `cmd:"" help:"Run a capsule in every way of this machine and compare the bits."`
 	Devices devicesCmd `cmd:"" help:"List devices, their dtypes and limits."`

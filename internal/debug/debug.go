@@ -8,6 +8,10 @@
 //	SINTER_FUSION=bisect:PATTERN  only the fusions that the pattern of the bisect
 //	                              command allows are done, and reported.
 //	SINTER_CAPSULES=DIR           where the oracle writes segments that it finds wrong.
+//	SINTER_TUNE=off               choices of speed are the defaults, whatever "sinter
+//	                              tune" found on the machine.
+//	SINTER_TUNE=idle              devices also measure products that they meet, while
+//	                              they are idle.
 package debug
 
 import (
@@ -45,4 +49,26 @@ func parse(fusion, capsules string) Switches {
 		s.Unknown = fusion
 	}
 	return s
+}
+
+// Tuning is where choices of speed come from.
+type Tuning struct {
+	Off     bool
+	Idle    bool
+	Unknown string // a value of SINTER_TUNE that means nothing
+}
+
+// Tune returns the setting of the process.
+var Tune = sync.OnceValue(func() Tuning { return parseTune(os.Getenv("SINTER_TUNE")) })
+
+func parseTune(tune string) Tuning {
+	switch tune {
+	case "", "on", "1", "true", "yes":
+		return Tuning{}
+	case "off", "0", "false", "no":
+		return Tuning{Off: true}
+	case "idle":
+		return Tuning{Idle: true}
+	}
+	return Tuning{Unknown: tune}
 }

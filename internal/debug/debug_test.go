@@ -15,3 +15,11 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestParseTune(t *testing.T) {
+	for in, want := range map[string]Tuning{"": {}, "on": {}, "off": {Off: true}, "0": {Off: true}, "idle": {Idle: true}, "of": {Unknown: "of"}} {
+		if got := parseTune(in); got != want {
+			t.Errorf("SINTER_TUNE=%s: %+v, want %+v", in, got, want)
+		}
+	}
+}

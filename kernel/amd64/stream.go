@@ -1,14 +1,26 @@
 package amd64
 
 import (
+	"sync/atomic"
+
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// streamFrom is the number of bytes, of all operands of the unsliced launch,
+// DefaultStreamFrom is the number of bytes, of all operands of the unsliced launch,
 // from which results are stored past the caches: they would be evicted before
 // anyone reads them, and need not be read before they are written.
-const streamFrom = 32 << 20
+const DefaultStreamFrom = 32 << 20
+
+var streamFrom = func() *atomic.Int64 {
+	v := new(atomic.Int64)
+	v.Store(DefaultStreamFrom)
+	return v
+}()
+
+// SetStreamFrom sets the number of bytes from which launches store past the caches,
+// for all code of the process, and returns the one before. Bits do not depend on it.
+func SetStreamFrom(bytes int64) (before int64) { return streamFrom.Swap(bytes) }
 
 // streams reports whether vectors of a type are stored past the caches.
 func streams(t ir.DType) bool { return t.Size() >= 4 }
@@ -31,7 +43,7 @@ func (c *Code) large(l *kernel.Launch) bool {
 		}
 		total += bytes
 	}
-	return total >= streamFrom && c.streamable(l)
+	return total >= streamFrom.Load() && c.streamable(l)
 }
 
 func (c *Code) streamable(l *kernel.Launch) bool {

@@ -24,6 +24,8 @@ type problem struct {
 	size    int64 // bytes of a lane, and of a product
 	ops     [2]operand
 	out     target
+
+	blocking Blocking
 }
 
 // mode is how an operand reaches the micro-kernels.
@@ -98,6 +100,7 @@ func (c *Code) bind(l *kernel.Launch) *problem {
 	}
 	p.loops = newSpan(outer, l.Extents)
 	p.trips = p.loops.size()
+	p.blocking = p.choice()
 	if !p.rowOperand() || !p.columnOperand() || !p.target() {
 		return nil
 	}
@@ -254,7 +257,7 @@ const (
 
 // packingPays reports whether columns that could be read in place are read often
 // enough to be packed.
-func (p *problem) packingPays() bool { return p.extents[0] >= 256 }
+func (p *problem) packingPays() bool { return p.extents[0] >= p.blocking.PackFrom }
 
 // offsets lists where the ks are, in bytes.
 func (p *problem) offsets(strides []int64) []int64 {
@@ -278,7 +281,7 @@ func (p *problem) target() bool {
 			return true
 		}
 	}
-	t.row = p.apart(min(p.extents[1], maxStrips*int64(p.tiles.Cols)))
+	t.row = p.apart(min(p.extents[1], p.blocking.Strips*int64(p.tiles.Cols)))
 	t.walk = p.epilogue.newWalk(p.l, p.loops, p.ranges, [2]int64{t.row / p.size, 1})
 	return t.walk != nil
 }

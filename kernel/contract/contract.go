@@ -19,6 +19,7 @@ type Code struct {
 	epilogue *part
 	plain    func() kernel.Executable // for what is too small to divide
 	made     atomic.Pointer[amd64.Code]
+	choose   func(Problem) Blocking // see SetBlocking
 }
 
 // part is an elementwise kernel with its code, which is generated when it is

@@ -8,13 +8,9 @@ import (
 	"github.com/sinter-go/sinter/kernel/amd64"
 )
 
-// Sizes of blocks. A block of rows of one chunk fits the second cache, packed
-// operands together the third.
+// Sizes of tasks; see [Blocking] for those of blocks.
 const (
-	maxTiles   = 12      // of rows, in a block
-	maxStrips  = 8       // of columns, in a task
 	taskWork   = 4 << 20 // products of a task, unless one strip has more
-	packBytes  = 8 << 20 // of packed columns, or rows, at a time
 	packTask   = 1 << 15 // elements that one task of packing writes
 	tasksEach  = 4       // per thread, if there are as many tiles
 	scratchPad = 64
@@ -40,15 +36,15 @@ type round struct {
 
 // blockRows is how many packed rows are kept at a time.
 func (p *problem) blockRows() int64 {
-	n := max(packBytes/p.apart(p.lanes), 1)
-	rows := int64(p.Code.tiles.Rows * maxTiles)
+	n := max(p.blocking.PackBytes/p.apart(p.lanes), 1)
+	rows := int64(p.Code.tiles.Rows) * p.blocking.Tiles
 	return max(n/rows, 1) * rows
 }
 
 // blockCols is how many packed columns are kept at a time.
 func (p *problem) blockCols() int64 {
 	strip := int64(p.Code.tiles.Cols)
-	return max(packBytes/(p.lanes*p.size*strip), 1) * strip
+	return max(p.blocking.PackBytes/(p.lanes*p.size*strip), 1) * strip
 }
 
 // work divides the problem into rounds, each of which packs and then multiplies.
@@ -68,7 +64,7 @@ func (p *problem) work(threads int) *kernel.Work {
 		trips = p.trips
 		for i := range p.ops {
 			if n := p.slotBytes(i, p.extents[i]); n > 0 && !(i == 1 && local) {
-				trips = min(trips, max(1, packBytes/n))
+				trips = min(trips, max(1, p.blocking.PackBytes/n))
 			}
 		}
 	}
@@ -99,7 +95,7 @@ func (p *problem) work(threads int) *kernel.Work {
 // then packs it into a cache instead of memory.
 func (p *problem) packsAlone(threads int) bool {
 	o, t := &p.ops[1], p.Code.tiles
-	if o.mode == inPlace || p.extents[0] > int64(t.Rows*maxTiles) {
+	if o.mode == inPlace || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
 		return false
 	}
 	apart := int64(1) // packed operands
@@ -165,9 +161,9 @@ func (r *round) divide(threads int) {
 	t := r.Code.tiles
 	r.tiles = (r.rows[1] - r.rows[0] + int64(t.Rows) - 1) / int64(t.Rows)
 	r.strips = (r.cols[1] - r.cols[0] + int64(t.Cols) - 1) / int64(t.Cols)
-	r.block = min(r.tiles, maxTiles)
+	r.block = min(r.tiles, r.blocking.Tiles)
 	perStrip := r.block * int64(t.Rows*t.Cols) * r.lanes
-	r.group = min(max(taskWork/perStrip, 1), maxStrips, r.strips)
+	r.group = min(max(taskWork/perStrip, 1), r.blocking.Strips, r.strips)
 	enough := int64(tasksEach * threads)
 	for threads > 1 && r.tasks() < enough && (r.group > 1 || r.block > 1) {
 		if r.group > 1 {
