@@ -139,7 +139,7 @@ func (c *Code) Divide(l *kernel.Launch, threads int) *kernel.Work {
 
 var _ kernel.Divided = (*Code)(nil)
 
-// Takes reports whether a kernel is a contraction of the engine, by its form: whether
+// Takes reports whether a kernel is a contraction of the engine at a level, by its form: whether
 // Compile takes it if the generator takes what surrounds the product.
 func Takes(k *kernel.Kernel, level amd64.Level) bool {
 	_, why := formOf(k, level)
