@@ -74,3 +74,66 @@ func equalBits(a, b []float32) bool {
 		return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
 	})
 }
+
+// TestQuantizedDynamic: products of whole numbers are within what rounding x to 8
+// bits may change, for every scheme that they take, dtype, and number of rows; the
+// rows of a batch have the bits that they have alone.
+func TestQuantizedDynamic(t *testing.T) {
+	for _, size := range [][3]int{{1, 5, 64}, {3, 33, 71}, {2, 9, 600}, {1, 1, 1}, {0, 3, 8}, {2, 0, 8}} {
+		m, out, in := size[0], size[1], size[2]
+		_, w := noise(41, out, in)
+		xs, x := noise(42, m, in)
+		for _, s := range schemes(2) {
+			if s.Per == sinter.PerAxis && s.Axis == 1 || s.Per == sinter.PerBlock && s.Block*s.Bits%32 != 0 {
+				if y := w.Quantize(s).LinearDynamic(x); y.Err() == nil {
+					t.Errorf("%v is accepted", s)
+				}
+				continue
+			}
+			q := w.Quantize(s)
+			got, dense := floats(t, q.LinearDynamic(x)), floats(t, q.Dequantize())
+			if len(got) != m*out {
+				t.Fatalf("%v %v: %d elements", size, s, len(got))
+			}
+			for i := range m {
+				row := xs[i*in : (i+1)*in]
+				most := 0.0
+				for _, v := range row {
+					most = math.Max(most, math.Abs(float64(v)))
+				}
+				for j := range out {
+					sum, size := 0.0, 0.0
+					for k, v := range row {
+						d := float64(dense[j*in+k])
+						sum += float64(v) * d
+						size += math.Abs(d)
+					}
+					if limit := size*most/127*0.501 + math.Abs(sum)*1e-5 + 1e-6; math.Abs(float64(got[i*out+j])-sum) > limit {
+						t.Fatalf("%v %v: element %d, %d is %v, want %v within %v", size, s, i, j, got[i*out+j], sum, limit)
+					}
+				}
+				alone := floats(t, q.LinearDynamic(x.Slice(sinter.Span(i, i+1))))
+				if !equalBits(alone, got[i*out:(i+1)*out]) {
+					t.Fatalf("%v %v: row %d differs alone", size, s, i)
+				}
+			}
+			q.Release()
+		}
+	}
+	_, w := noise(1, 4, 8)
+	q := w.Quantize(sinter.Scheme{})
+	nan := floats(t, q.LinearDynamic(sinter.FromSlice([]float32{1, 2, float32(math.Inf(1)), 0, 0, 0, 0, 0})))
+	for _, v := range nan {
+		if v == v {
+			t.Errorf("of an infinite element: %v", nan)
+		}
+	}
+	if y := q.LinearDynamic(w.Cast(sinter.F16)); y.DType() != sinter.F16 {
+		t.Errorf("of f16: %v, %v", y.DType(), y.Err())
+	}
+	for _, bad := range []*sinter.Tensor{w.Cast(sinter.I32), w.Transpose(), sinter.Scalar[float32](1), nil} {
+		if q.LinearDynamic(bad).Err() == nil || q.Linear(bad).Err() == nil {
+			t.Errorf("a product with %v", bad)
+		}
+	}
+}

@@ -31,6 +31,7 @@ var (
 	rowAffineScale    = row("affine_scale", "axes", "levels", "dtype")
 	rowPackBits       = row("pack_bits", "bits")
 	rowUnpackBits     = row("unpack_bits", "bits", "size")
+	rowDotCodes       = row("dot_codes", "bits", "block")
 )
 
 // quantizedError makes a Quantized that carries an error, at the user's line.
@@ -330,32 +331,6 @@ func (q *Quantized) DequantizeAs(d DType) *Tensor {
 	}
 	for _, m := range made {
 		m.Release()
-	}
-	return y
-}
-
-// Linear returns x·qᵀ for q of shape [out, in] and x [..., in]: [..., out], in the
-// dtype of x. It has the bits of x.MatMul(q.DequantizeAs(x.DType()).Transpose()),
-// and mostly reads the codes themselves.
-func (q *Quantized) Linear(x *Tensor) *Tensor {
-	if err := q.failure(); err != nil {
-		return errored(err)
-	}
-	if err := x.failure(); err != nil {
-		return errored(err)
-	}
-	if len(q.typ.Shape) != 2 {
-		return raised("linear", ir.Errorf(ir.ErrShape, "weights of %s, expected a matrix", q.typ), []*Tensor{x})
-	}
-	if !x.DType().IsFloat() {
-		return raised("linear", ir.Errorf(ir.ErrDType, "x is %s, expected floats", x.DType()), []*Tensor{x})
-	}
-	w := q.DequantizeAs(x.DType())
-	wt := w.Transpose()
-	y := x.MatMul(wt)
-	if y.origin == nil { // else its gradient needs the weights
-		w.Release()
-		wt.Release()
 	}
 	return y
 }

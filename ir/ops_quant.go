@@ -47,7 +47,58 @@ func init() {
 			Doc:      "y = the first size codes of bits (1, 2, 4 or 8) bits each in the bytes of x along the last axis: the inverse of pack_bits.",
 			Operands: oneOperand(UintClass, AnyValue), Attrs: []AttrSpec{bits, {Name: "size", Kind: AttrInt}}, Infer: inferUnpack, Decompose: decomposeUnpack,
 			Samples: []Sample{{Shapes: []Shape{{3, 3}}, Attrs: A("size", 5)}}},
+		&Row{Name: "dot_codes", Number: 466, Version: 1, Access: Opaque,
+			Doc: "y[..., i] = the sum over k of x[..., k] · (code(i, k) - zero(i, k)) · scale(i, k), in f32: x are signed codes, row i of codes holds those of bits (8 or 4) bits " +
+				"as pack_bits writes them, and block codes share a scale and a zero point (0: a row does). Where rows or blocks of all share one, the extent is 1. x goes on with 0 to the end of a block. " +
+				"Words of 32 bits of codes are summed exactly; partial j of 16 takes the words j, j+16, ... in ascending order by fma of sum and scale from +0, and the partials are folded by halves.",
+			Operands: []Operand{{"x", IntClass, AnyValue}, {"codes", Ints, AnyValue}, {"scale", FloatClass, Positive}, {"zero", Ints, AnyValue}},
+			Attrs:    []AttrSpec{{Name: "bits", Kind: AttrInt, Default: 8}, {Name: "block", Kind: AttrInt, Default: 0}}, Infer: inferDotCodes,
+			Samples: []Sample{{Shapes: []Shape{{2, 3, 20}, {5, 20}, {5, 1}, {1, 1}}}, {Shapes: []Shape{{2, 37}, {9, 24}, {9, 6}, {9, 6}}, Attrs: A("bits", 4, "block", 8)},
+				{Shapes: []Shape{{40}, {4, 64}, {4, 2}, {1, 1}}, Attrs: A("block", 32)}, {Shapes: []Shape{{2, 600}, {7, 304}, {7, 19}, {7, 19}}, Attrs: A("bits", 4, "block", 32)},
+				{Shapes: []Shape{{1, 1100}, {9, 1100}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{1, 1024}, {6, 512}, {6, 4}, {6, 4}}, Attrs: A("bits", 4, "block", 256)},
+				{Shapes: []Shape{{3, 5}, {2, 5}, {2, 1}, {2, 1}}}, {Shapes: []Shape{{0, 8}, {2, 8}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{2, 0}, {3, 0}, {3, 1}, {3, 1}}}}},
 	)
+}
+
+// inferDotCodes: codes are i8 or u8, of 4 bits u8; blocks are whole words; rows of
+// codes are whole blocks, which x may end within.
+func inferDotCodes(r *Row, in []Type, a Attrs) ([]Type, error) {
+	x, codes, scale, zero := in[0], in[1], in[2], in[3]
+	bits, block := a[0].Int, a[1].Int
+	switch {
+	case x.DType != I8:
+		return nil, Errorf(ErrDType, "x is %s, expected i8", x.DType)
+	case bits != 8 && bits != 4:
+		return nil, Errorf(ErrArgument, "codes of %d bits, expected 8 or 4", bits)
+	case codes.DType != U8 && (codes.DType != I8 || bits == 4):
+		return nil, Errorf(ErrDType, "codes of %d bits are %s, expected u8, or i8 of 8 bits", bits, codes.DType)
+	case scale.DType == F64:
+		return nil, Errorf(ErrDType, "scales are f64, expected f32, f16 or bf16")
+	case zero.DType != codes.DType:
+		return nil, Errorf(ErrDType, "zero points are %s, the codes %s", zero.DType, codes.DType)
+	case len(x.Shape) == 0 || len(codes.Shape) != 2:
+		return nil, Errorf(ErrShape, "x has shape %v and codes %v, expected [..., k] and [n, bytes]", x.Shape, codes.Shape)
+	case block < 0 || block > MaxElements || block*bits%32 != 0:
+		return nil, Errorf(ErrArgument, "blocks of %d codes of %d bits, expected whole words of 32 bits", block, bits)
+	}
+	last := len(x.Shape) - 1
+	k, n := x.Shape[last], codes.Shape[0]
+	blocks, bytes := 1, (k*int(bits)+7)/8
+	if block > 0 {
+		blocks = (k + int(block) - 1) / int(block)
+		bytes = blocks * int(block) * int(bits) / 8
+	}
+	if codes.Shape[1] != bytes {
+		return nil, Errorf(ErrShape, "rows of %d bytes, expected %d: x has %d elements along its last axis", codes.Shape[1], bytes, k)
+	}
+	for i, t := range []Type{scale, zero} {
+		if s := t.Shape; len(s) != 2 || s[0] != n && s[0] != 1 || s[1] != blocks && s[1] != 1 {
+			return nil, Errorf(ErrShape, "%s has shape %v, expected [%d, %d], or 1 in place of an extent", r.Operands[2+i].Name, s, n, blocks)
+		}
+	}
+	shape := x.Shape.Clone()
+	shape[last] = n
+	return []Type{{F32, shape}}, nil
 }
 
 func inferQuantize(r *Row, in []Type, a Attrs) ([]Type, error) {

@@ -32,7 +32,7 @@ func NewLinear(g *sinter.Generator, in, out int, opts ...Option) *Linear {
 func (l *Linear) Forward(x *sinter.Tensor) *sinter.Tensor {
 	var y *sinter.Tensor
 	if l.Quantized != nil {
-		y = l.Quantized.Use(x).Linear(x)
+		y = l.Quantized.linear(x)
 	} else {
 		y = x.MatMul(Use(l.Weight, x).Transpose())
 	}

@@ -19,6 +19,10 @@ type QuantizedWeight struct {
 	Codes  *sinter.Var          `nn:",buffer"`
 	Scales *sinter.Var          `nn:",buffer"`
 	Zeros  *sinter.Var          `nn:",buffer"` // nil: none
+
+	// Dynamic makes the layer round its input to codes too: see
+	// [sinter.Quantized.LinearDynamic]. Such a layer passes no gradient.
+	Dynamic bool `nn:"-"`
 }
 
 // NewQuantizedWeight takes over a quantized matrix.
@@ -53,6 +57,14 @@ func (w *QuantizedWeight) Use(x *sinter.Tensor) *sinter.Quantized {
 	return sinter.NewQuantized(w.Type, p)
 }
 
+// linear returns x·Wᵀ.
+func (w *QuantizedWeight) linear(x *sinter.Tensor) *sinter.Tensor {
+	if w.Dynamic {
+		return w.Use(x).LinearDynamic(x)
+	}
+	return w.Use(x).Linear(x)
+}
+
 // Quantize replaces the weights of every [Linear] layer that the exported fields of
 // a model lead to by quantized ones, and returns how many there were. Layers with
 // less than two blocks' worth of inputs, or that are quantized already, stay as they
@@ -61,7 +73,15 @@ func (w *QuantizedWeight) Use(x *sinter.Tensor) *sinter.Quantized {
 //
 // What remains is for inference, or for training what is before and beside: x gets
 // its gradient, the weights have none.
-func Quantize(model any, scheme sinter.Scheme) (int, error) {
+func Quantize(model any, scheme sinter.Scheme) (int, error) { return quantize(model, scheme, false) }
+
+// QuantizeDynamic is [Quantize] for layers that round their input to codes as well:
+// faster, less exact, without gradients.
+func QuantizeDynamic(model any, scheme sinter.Scheme) (int, error) {
+	return quantize(model, scheme, true)
+}
+
+func quantize(model any, scheme sinter.Scheme, dynamic bool) (int, error) {
 	f := linears{open: map[visit]bool{}}
 	f.walk("", reflect.ValueOf(model))
 	made := map[*sinter.Var]*QuantizedWeight{}
@@ -73,6 +93,7 @@ func Quantize(model any, scheme sinter.Scheme) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("nn: quantizing %s: %w", f.names[i], err)
 		}
+		q.Dynamic = dynamic
 		made[l.Weight] = q
 	}
 	for _, l := range f.found {

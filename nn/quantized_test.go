@@ -95,6 +95,23 @@ func TestQuantizedGradient(t *testing.T) {
 	}
 }
 
+// TestQuantizeDynamic: the layer is near the one with decoded weights.
+func TestQuantizeDynamic(t *testing.T) {
+	g := sinter.NewGenerator(4)
+	l := nn.NewLinear(g, 64, 6)
+	x := g.Normal(sinter.Of{}, sinter.F32, 3, 64)
+	if n, err := nn.QuantizeDynamic(l, blocks); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	got := read(t, l.Forward(x))
+	l.Quantized.Dynamic = false
+	for i, want := range read(t, l.Forward(x)) {
+		if d := got[i] - want; d > 0.05 || d < -0.05 {
+			t.Errorf("element %d is %v, want about %v", i, got[i], want)
+		}
+	}
+}
+
 // TestQuantizedModelFile: what was saved is loaded into a model of the same scheme,
 // and into no other.
 func TestQuantizedModelFile(t *testing.T) {

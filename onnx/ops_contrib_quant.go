@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn/fn"
 )
 
@@ -88,7 +89,7 @@ var _ = registerMicrosoft(
 			return fmt.Errorf("the input is empty")
 		}
 		scale, zero := dynamicRange(x)
-		q, err := quantized(x.Div(scale), zero, Uint8, true)
+		q, err := c.quantized(x, scale, zero, Uint8, true)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (c *Call) requantize(scale, zero int, y *sinter.Tensor) error {
 	} else {
 		to = c.Elem(0)
 	}
-	q, err := quantized(y.Div(c.In(scale).Reshape()), z, to, true)
+	q, err := c.quantized(y, c.In(scale).Reshape(), z, to, true)
 	if err == nil {
 		c.SetElem(0, to, q)
 	}
@@ -193,13 +194,7 @@ func unpacked(x *sinter.Tensor, bits int) (*sinter.Tensor, error) {
 	if x.Err() != nil || x.DType() != sinter.U8 {
 		return nil, firstError(fmt.Errorf("packed numbers of type %s, expected u8", x.DType()), x)
 	}
-	var parts []*sinter.Tensor
-	for shift := 0; shift < 8; shift += bits {
-		parts = append(parts, x.Shr(shift).And(1<<bits-1))
-	}
-	s := x.Shape()
-	s[len(s)-1] *= len(parts)
-	return sinter.Stack(-1, parts...).Reshape(s...), nil
+	return sinter.Apply("unpack_bits", []*sinter.Tensor{x}, ir.A("bits", bits, "size", x.Dim(-1)*8/bits)...)[0], nil
 }
 
 // matMulNBitsOp multiplies by weights of a few bits, [n, blocks, packed block],
@@ -225,20 +220,21 @@ func matMulNBitsOp(c *Call) error {
 	if w.Size() != n*blocks*block {
 		return fmt.Errorf("weights of shape %v hold %d numbers of %d bits, expected %d", c.Shape(1), w.Size(), bits, n*blocks*block)
 	}
-	f := w.Reshape(n, blocks, block).Cast(wide)
-	switch {
-	case !c.Has(3):
-		f = f.Sub(1 << (bits - 1))
-	case c.Elem(3) == Uint8:
-		z := c.In(3)
-		if z, err = unpacked(z.Reshape(n, -1), bits); err != nil {
-			return err
+	scale := c.In(2).Reshape(n, blocks, 1)
+	f := w.Reshape(n, blocks, block)
+	if c.Has(3) && c.Elem(3) != Uint8 {
+		f = f.Cast(wide).Sub(c.In(3).Reshape(n, blocks, 1).Cast(wide)).Mul(scale.Cast(wide))
+	} else {
+		z := c.Full(1<<(bits-1), sinter.U8)
+		if c.Has(3) {
+			if z, err = unpacked(c.In(3).Reshape(n, -1), bits); err != nil {
+				return err
+			}
+			z = z.Slice(sinter.All(), sinter.Until(blocks)).Reshape(n, blocks, 1)
 		}
-		f = f.Sub(z.Slice(sinter.All(), sinter.Until(blocks)).Reshape(n, blocks, 1).Cast(wide))
-	default:
-		f = f.Sub(c.In(3).Reshape(n, blocks, 1).Cast(wide))
+		f = sinter.Apply("dequantize", []*sinter.Tensor{f, scale, z}, ir.A("dtype", wide)...)[0]
 	}
-	f = f.Mul(c.In(2).Reshape(n, blocks, 1).Cast(wide)).Reshape(n, blocks*block).Slice(sinter.All(), sinter.Until(k))
+	f = f.Reshape(n, blocks*block).Slice(sinter.All(), sinter.Until(k))
 	c.Set(0, addOpt(x.MatMul(f.Transpose()), c.InOpt(5)))
 	return nil
 }

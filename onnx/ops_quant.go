@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
 )
 
 var _ = register(
@@ -44,10 +45,13 @@ func wholeRange(e Elem) (low, high int, ok bool) {
 	return 0, 0, false
 }
 
-// quantized rounds x, which is divided by its scale already, shifts it by the
-// zero point (nil: 0) and limits it to an element type. x is f32 or f64.
-func quantized(x, zero *sinter.Tensor, to Elem, saturate bool) (*sinter.Tensor, error) {
+// quantized is x / scale (nil: 1) rounded, shifted by the zero point (nil: 0) and
+// limited to an element type. x and scale are f32, or f64.
+func (c *Call) quantized(x, scale, zero *sinter.Tensor, to Elem, saturate bool) (*sinter.Tensor, error) {
 	if to.Narrow() && to.DType() == sinter.F32 {
+		if scale != nil {
+			x = x.Div(scale)
+		}
 		if zero != nil {
 			x = x.Add(zero.Cast(x.DType()))
 		}
@@ -57,11 +61,13 @@ func quantized(x, zero *sinter.Tensor, to Elem, saturate bool) (*sinter.Tensor, 
 	if !ok {
 		return nil, fmt.Errorf("quantization to %s is not supported", to)
 	}
-	x = x.Round()
-	if zero != nil {
-		x = x.Add(zero.Cast(x.DType()))
+	if scale == nil {
+		scale = c.Full(1, sinter.F32)
 	}
-	return x.Clamp(low, high).Cast(to.DType()), nil
+	if zero == nil {
+		zero = c.Full(0, to.DType())
+	}
+	return sinter.Apply("quantize", []*sinter.Tensor{x, scale, zero}, ir.A("dtype", to.DType(), "low", low, "high", high)...)[0], nil
 }
 
 // perBlock shapes a scale or zero point to broadcast to a shape: one number, one
@@ -142,11 +148,11 @@ func quantizeOp(c *Call) error {
 	if !in.IsFloat() {
 		return fmt.Errorf("a scale of type %s", c.Elem(1))
 	}
-	x := c.In(0).Cast(in).Div(scale.Cast(in))
-	if in != sinter.F64 {
-		x = x.Cast(sinter.F32)
+	x, scale := c.In(0).Cast(in), scale.Cast(in)
+	if in != sinter.F32 && in != sinter.F64 { // the quotient is rounded to it
+		x, scale = x.Div(scale).Cast(sinter.F32), nil
 	}
-	y, err := quantized(x, zero, to, c.Bool("saturate"))
+	y, err := c.quantized(x, scale, zero, to, c.Bool("saturate"))
 	if err != nil {
 		return err
 	}
@@ -172,16 +178,20 @@ func dequantizeOp(c *Call) error {
 		return err
 	}
 	x := c.In(0)
-	if c.Elem(0).DType().IsFloat() {
+	if d := x.DType(); d.IsInt() && (d.Bits() <= 16 || zero == nil) {
+		if zero == nil {
+			zero = c.Full(0, d)
+		}
+		c.Set(0, sinter.Apply("dequantize", []*sinter.Tensor{x, scale, zero}, ir.A("dtype", to.DType())...)[0])
+		return nil
+	}
+	if x.DType().IsFloat() {
 		x = x.Cast(sinter.F32)
 		if zero != nil {
 			x = x.Sub(zero.Cast(sinter.F32))
 		}
-	} else {
-		x = x.Cast(sinter.I32)
-		if zero != nil {
-			x = x.Sub(zero.Cast(sinter.I32))
-		}
+	} else { // differences of wide codes are exact in their own type
+		x = x.Cast(sinter.I32).Sub(zero.Cast(sinter.I32))
 	}
 	wide := sinter.F32
 	if to == Double {
@@ -206,7 +216,7 @@ func dynamicQuantizeOp(c *Call) error {
 		return fmt.Errorf("the input is empty")
 	}
 	scale, zero := dynamicRange(x)
-	y, err := quantized(x.Div(scale), zero, Uint8, true)
+	y, err := c.quantized(x, scale, zero, Uint8, true)
 	if err != nil {
 		return err
 	}
@@ -256,7 +266,7 @@ func qLinearMatMulOp(c *Call) error {
 	}
 	wide := func(i int) *sinter.Tensor { return c.In(i).Cast(sinter.F32) }
 	scale := onRows(wide(1)).Mul(onColumns(wide(4))).Div(onRows(wide(6)))
-	q, err := quantized(y.Cast(sinter.F32).Mul(scale), onRows(c.In(7)), c.Elem(7), true)
+	q, err := c.quantized(y.Cast(sinter.F32).Mul(scale), nil, onRows(c.In(7)), c.Elem(7), true)
 	if err != nil {
 		return err
 	}
@@ -284,7 +294,7 @@ func qLinearConvOp(c *Call) error {
 	} else {
 		scale = scale.Reshape()
 	}
-	q, err := quantized(y.Cast(sinter.F32).Mul(scale), c.In(7).Reshape(), c.Elem(7), true)
+	q, err := c.quantized(y.Cast(sinter.F32).Mul(scale), nil, c.In(7).Reshape(), c.Elem(7), true)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func operandType(r *ir.Row, i int, d ir.DType) ir.DType {
 		return ir.I64
 	}
 	if c := r.OperandAt(i).Class; !c.Has(d) && !shares(r) {
-		for _, other := range []ir.DType{ir.F32, ir.U8} {
+		for _, other := range []ir.DType{ir.F32, ir.U8, ir.I8} {
 			if c.Has(other) {
 				return other
 			}

@@ -53,7 +53,7 @@ func init() {
 		"nanmax": defineNaNExtreme(1), "nanmin": defineNaNExtreme(-1),
 		"cumprod": defineCumprod, "cummax": defineCumExtreme(1), "cummin": defineCumExtreme(-1),
 		"lerp": pairwise(defineLerp), "logaddexp": pairwise(defineLogAddExp), "nextafter": defineNextAfter,
-		"quantize": defineQuantize, "dequantize": defineDequantize,
+		"quantize": defineQuantize, "dequantize": defineDequantize, "dot_codes": defineDotCodes,
 		"shl": defineShift(true), "shr": defineShift(false),
 		"attention": defineAttention, "attention_bias": defineAttention, "attention_grad_q": defineAttentionQ,
 		"attention_grad_kv": defineAttentionKV, "attention_grad_bias": defineAttentionBias,

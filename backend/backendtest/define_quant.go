@@ -55,3 +55,46 @@ func defineDequantize(x *testCase, in []host) []expected {
 	}
 	return []expected{e}
 }
+
+// defineDotCodes sums in float64; the error of f32 grows with the number of words.
+func defineDotCodes(x *testCase, in []host) []expected {
+	bits, block := int(x.attrs[0].Int), int(x.attrs[1].Int)
+	xs, codes, scale, zero := in[0], in[1], in[2], in[3]
+	k, n := xs.typ.Shape[len(xs.typ.Shape)-1], codes.typ.Shape[0]
+	e := expected{val: make([]float64, x.out[0].Shape.Size()), tol: make([]float64, x.out[0].Shape.Size())}
+	at := func(h host, i, b int) float64 {
+		s := h.typ.Shape
+		return ir.Scalar{DType: h.typ.DType, Bits: h.bits[min(i, s[0]-1)*s[1]+min(b, s[1]-1)]}.Float()
+	}
+	for o := range e.val {
+		row, i := o/n, o%n
+		sum, size := 0.0, 0.0
+		padded := codes.typ.Shape[1] * 8 / bits
+		if block == 0 {
+			padded = k
+		}
+		for j := range padded {
+			b := 0
+			if block > 0 {
+				b = j / block
+			}
+			code := at(codes, i, j)
+			if bits == 4 {
+				byte := codes.bits[i*codes.typ.Shape[1]+j/2]
+				code = float64(byte >> (4 * (j % 2)) & 15)
+			}
+			v := 0.0
+			if j < k {
+				v = xs.float(row*k + j)
+			}
+			v = v * (code - at(zero, i, b)) * at(scale, i, b)
+			sum += v
+			size += math.Abs(v)
+		}
+		e.val[o], e.tol[o] = sum, size*0x1p-24*float64(k/16+8)
+		if size > math.MaxFloat32 { // partials may be infinite
+			e.tol[o] = math.NaN()
+		}
+	}
+	return []expected{e}
+}
