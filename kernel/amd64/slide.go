@@ -22,10 +22,8 @@ type Slide struct {
 	WStep      int64 // from one weight to the next
 	BRow, CRow int64 // from one row to the next
 	K          int64
-	Table      uintptr      // offsets of the ks from B, 8 bytes each
-	masks      [3]uint64    // of the last vector: what is stored, and what is read of the two halves
-	lanes      [3][4]uint64 // the masks as vectors
-	order      [16]uint32   // where sums of step 2 belong
+	Table      uintptr // offsets of the ks from B, 8 bytes each
+	pairMasks
 	Rows, Cols int
 }
 
@@ -40,8 +38,6 @@ const (
 	slideK
 	slideTable
 	slideMasks
-	slideLanes = slideMasks + 3*8
-	slideOrder = slideLanes + 3*32
 )
 
 // Slides are the micro-kernels of one kind and level whose windows are so many
@@ -126,16 +122,10 @@ func (s *Slides) Run(x *Slide) {
 	// With a step of 2 the last vector is always masked: it ends before its last element.
 	if last := x.Cols - (vectors-1)*s.Lanes; last < s.Lanes || s.step == 2 {
 		n++
-		reach := (last-1)*s.step + 1 // from the first element read to the last one
-		for i, count := range []int{last, min(reach, s.Lanes), max(reach-s.Lanes, 0)} {
-			x.masks[i], x.lanes[i] = laneMasks(s.level, s.Size, count)
-		}
+		x.set(s.level, s.Size, last, s.step)
 	}
 	if s.step == 2 {
-		for i := range s.Lanes { // pairs of the two halves, by 128 bits: first those of the first half
-			half, pair := i/(s.Lanes/2), i%(s.Lanes/2)/2
-			x.order[i] = uint32(4*pair + 2*half + i%2)
-		}
+		x.setOrder(s.level)
 	}
 	call(s.groups[n]().entry[x.Rows-1], unsafe.Pointer(x))
 }
@@ -181,12 +171,7 @@ func (g *slideGen) emit() {
 	if g.rows > 5 {
 		a.Lea(tRow5, asm.Idx(tRow, tRow, 4, 0))
 	}
-	if g.masked && g.wide {
-		for i, mask := range []asm.Mask{tMask, sMaskLow, sMaskHigh} {
-			a.Load(tTmp, asm.Ptr(asm.DI, slideMasks+8*int32(i)))
-			a.KMov(mask, tTmp)
-		}
-	}
+	g.loadMasks(slideMasks)
 	for i := range g.rows * g.vectors {
 		g.clear(asm.Vec(i))
 	}
@@ -209,35 +194,54 @@ func (g *slideGen) emit() {
 	a.Ret()
 }
 
+// loadMasks reads the predicates from pairMasks at an offset.
+func (g *slideGen) loadMasks(at int32) {
+	if !g.masked || !g.wide {
+		return
+	}
+	for i, mask := range []asm.Mask{tMask, sMaskLow, sMaskHigh} {
+		g.a.Load(tTmp, asm.Ptr(asm.DI, at+8*int32(i)))
+		g.a.KMov(mask, tTmp)
+	}
+}
+
 // product adds the products of one vector.
 func (g *slideGen) product(i, v int) {
 	a, sum := g.a, g.sum(i, v)
 	m := g.rowOf(i)
 	m.Disp += int32(v * g.step * g.length.Bytes())
-	high := m
-	high.Disp += int32(g.length.Bytes())
 	switch {
 	case g.step == 1 && !g.last(v):
 		a.RVM(g.fma, g.length, sum, g.weight(), asm.M(m))
 		return
 	case g.step == 1:
-		g.part(g.temp(0), m, 0, tMask)
-	case !g.last(v):
-		a.RM(asm.VMOVUPS, g.length, g.temp(0), asm.M(m))
-		a.RVMI(asm.VSHUFPS, g.length, g.temp(0), g.temp(0), asm.M(high), 0x88)
+		g.part(g.temp(0), m, 0, tMask, slideMasks)
 	default:
-		g.part(g.temp(0), m, 1, sMaskLow)
-		g.part(g.temp(1), high, 2, sMaskHigh)
-		a.RVMI(asm.VSHUFPS, g.length, g.temp(0), g.temp(0), asm.V(g.temp(1)), 0x88)
+		g.pair(g.temp(0), m, v, slideMasks)
 	}
 	a.RVM(g.fma, g.length, sum, g.weight(), asm.V(g.temp(0)))
 }
 
+// pair reads every second element of two vectors, in the order of the shuffle. The
+// masks are at an offset.
+func (g *slideGen) pair(dst asm.Vec, m asm.Mem, v int, masks int32) {
+	a, high := g.a, m
+	high.Disp += int32(g.length.Bytes())
+	if !g.last(v) {
+		a.RM(asm.VMOVUPS, g.length, dst, asm.M(m))
+		a.RVMI(asm.VSHUFPS, g.length, dst, dst, asm.M(high), 0x88)
+		return
+	}
+	g.part(dst, m, 1, sMaskLow, masks)
+	g.part(g.temp(1), high, 2, sMaskHigh, masks)
+	a.RVMI(asm.VSHUFPS, g.length, dst, dst, asm.V(g.temp(1)), 0x88)
+}
+
 // part reads what a mask leaves of a vector.
-func (g *slideGen) part(dst asm.Vec, m asm.Mem, lanes int, mask asm.Mask) {
+func (g *slideGen) part(dst asm.Vec, m asm.Mem, lanes int, mask asm.Mask, masks int32) {
 	switch {
 	case !g.wide:
-		g.a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, slideLanes+32*int32(lanes))))
+		g.a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, masks+pairLanes+32*int32(lanes))))
 		g.a.RVM(g.tileKind.load, g.length, dst, g.lanes(0), asm.M(m))
 	case g.size == 8:
 		g.a.Masked(mask, true).RM(asm.VMOVDQU64, g.length, dst, asm.M(m))
@@ -250,10 +254,10 @@ func (g *slideGen) part(dst asm.Vec, m asm.Mem, lanes int, mask asm.Mask) {
 func (g *slideGen) finish() {
 	a := g.a
 	if g.step == 2 {
-		a.RM(asm.VMOVUPS, g.length, g.weight(), asm.M(asm.Ptr(asm.DI, slideOrder)))
+		a.RM(asm.VMOVUPS, g.length, g.weight(), asm.M(asm.Ptr(asm.DI, slideMasks+pairOrder)))
 	}
 	if g.masked && !g.wide {
-		a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, slideLanes)))
+		a.RM(asm.VMOVUPS, asm.L256, g.lanes(0), asm.M(asm.Ptr(asm.DI, slideMasks+pairLanes)))
 	}
 	for i := range g.rows {
 		for v := range g.vectors {
@@ -261,15 +265,20 @@ func (g *slideGen) finish() {
 			if g.step == 2 {
 				a.RVM(asm.VPERMD, g.length, sum, g.weight(), asm.V(sum))
 			}
-			m := asm.Ptr(tC, int32(v*g.length.Bytes()))
-			if g.last(v) && !g.wide {
-				a.MVR(g.save, g.length, m, g.lanes(0), sum)
-			} else {
-				g.store(m, sum, v)
-			}
+			g.write(asm.Ptr(tC, int32(v*g.length.Bytes())), sum, v)
 		}
 		if i < g.rows-1 {
 			a.Alu(asm.ADD, tC, tCRow)
 		}
 	}
+}
+
+// write stores a vector, of the last one what its mask leaves, which AVX2 has in a
+// register.
+func (g *slideGen) write(m asm.Mem, src asm.Vec, v int) {
+	if g.last(v) && !g.wide {
+		g.a.MVR(g.save, g.length, m, g.lanes(0), src)
+		return
+	}
+	g.store(m, src, v)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -27,6 +28,40 @@ func TestSlides(t *testing.T) {
 		t.Run(level.String()+"/f64/1", func(t *testing.T) { testSlides(t, SlidesOf(level, TileF64, 1), math.FMA) })
 		if SlidesOf(level, TileF64, 2) != nil || SlidesOf(level, TileF32, 3) != nil {
 			t.Error("there are more steps than the documentation says")
+		}
+	}
+}
+
+// TestPicks: every second element of rows that end at the fence, for every width.
+func TestPicks(t *testing.T) {
+	r := rand.New(rand.NewSource(2))
+	src := fenced[uint32](t, 2048)
+	for i := range src {
+		src[i] = r.Uint32()
+	}
+	for _, level := range levels {
+		p := PicksOf(level)
+		if p == nil {
+			continue
+		}
+		for cols := 1; cols <= 2*p.Lanes; cols++ {
+			k, row := 1+r.Intn(9), cols+r.Intn(3)
+			table, dst, want := make([]int64, k), make([]uint32, k*row), make([]uint32, k*row)
+			for i := range table {
+				table[i] = int64(r.Intn(40)) * 4
+			}
+			table[r.Intn(k)] = 40 * 4
+			first := len(src) - 40 - (2*cols - 1)
+			for i := range k {
+				for j := range cols {
+					want[i*row+j] = src[first+int(table[i]/4)+2*j]
+				}
+			}
+			p.Run(&Pick{Dst: uintptr(unsafe.Pointer(&dst[0])), DstRow: int64(row) * 4, K: int64(k), Src: uintptr(unsafe.Pointer(&src[first])), Table: uintptr(unsafe.Pointer(&table[0]))}, cols)
+			runtime.KeepAlive([]any{dst, table})
+			if !slices.Equal(dst, want) {
+				t.Fatalf("%v, %d columns, k %d: got %v, want %v", level, cols, k, dst, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64"
 )
 
 // problem is a contraction bound to a launch. Strides of arguments count elements,
@@ -35,6 +36,7 @@ const (
 	inPlace mode = iota
 	byWalk       // its part writes blocks in the order of micro-kernels
 	byCopy       // columns: strips of adjacent columns are copied
+	byPick       // columns: strips of every second element are copied
 	byTurn       // columns: strips of columns with adjacent ks are transposed
 	byBoth       // columns: its part writes adjacent ks, which are transposed
 	byFold       // columns: rows of adjacent columns of narrow elements are interleaved
@@ -50,7 +52,7 @@ type operand struct {
 	strides    []int64
 	step, ks   int64
 	oneK       bool
-	table      []int64 // byCopy: offsets of the ks, if they have no one step
+	table      []int64 // byCopy: offsets of the ks, if they have no one step; byPick: always
 	walk       *walk
 	row, kstep int64   // steps of packed rows (columns: strips)
 	index      []int64 // step of the number of the operand, by axis of the loops
@@ -223,6 +225,8 @@ func (p *problem) columnOperand() bool {
 			if !o.oneK {
 				o.table = p.offsets(o.strides)
 			}
+		case p.second(cols, o.strides):
+			o.mode, o.table = byPick, p.offsets(o.strides)
 		case adjacent(p.ks):
 			o.mode = byTurn
 		default:
@@ -237,11 +241,17 @@ func (p *problem) columnOperand() bool {
 	switch o.mode {
 	case byBoth:
 		steps = [2]int64{turnRow * p.per, 1}
-	case byCopy, byTurn, byFold:
+	case byCopy, byPick, byTurn, byFold:
 		return true
 	}
 	o.walk = p.pack[1].newWalk(p.l, p.loops, [2]span{cols, p.ks}, steps)
 	return o.walk != nil
+}
+
+// second reports whether columns are every second element of f32.
+func (p *problem) second(cols span, strides []int64) bool {
+	n := len(cols.axes)
+	return p.kind == amd64.TileF32 && n > 0 && strides[cols.axes[n-1]] == 2
 }
 
 // stripRows is how many rows of lanes a packed strip takes: what turning writes beyond

@@ -294,6 +294,15 @@ func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
 			}
 		})
 		runtime.KeepAlive(o.table)
+	case byPick:
+		x := amd64.Pick{DstRow: o.kstep, K: to[1] - from[1], Table: uintptr(unsafe.Pointer(&o.table[from[1]]))}
+		picks := amd64.PicksOf(r.level)
+		r.runs(from[0], to[0], o.strides, func(col, count int64) {
+			x.Dst = uintptr(dst) + uintptr((col-from[0])*r.size)
+			x.Src = base + uintptr(r.ranges[1].at(col, o.strides)*r.size)
+			picks.Run(&x, int(count))
+		})
+		runtime.KeepAlive(o.table)
 	case byTurn:
 		inner := r.lanes // ks side by side
 		if !o.oneK {
@@ -329,12 +338,12 @@ func (r *round) strip(dst unsafe.Pointer, trip int64, from, to [2]int64) {
 	runtime.KeepAlive(r)
 }
 
-// runs calls f for the ranges of columns that lie side by side.
+// runs calls f for the ranges of columns that have one step, that of the last axis.
 func (r *round) runs(from, to int64, strides []int64, f func(col, count int64)) {
 	s := r.ranges[1]
 	inner, n := int64(1), len(s.axes)
 	for i := n - 1; i >= 0; i-- {
-		if i < n-1 && strides[s.axes[i]] != inner {
+		if i < n-1 && strides[s.axes[i]] != inner*strides[s.axes[n-1]] {
 			break
 		}
 		inner *= s.extents[i]
