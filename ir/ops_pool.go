@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Pooling: windows, and reductions over them.
 
 func poolAttrs(more ...AttrSpec) []AttrSpec {
@@ -25,7 +27,7 @@ func init() {
 			Operands: oneOperand(FloatClass, AnyValue),
 			Attrs:    poolAttrs(AttrSpec{Name: "include_pad", Kind: AttrBool, Default: false}, AttrSpec{Name: "divisor", Kind: AttrInt, Default: 0}),
 			Infer:    inferPool(sameDType), Decompose: decomposeAvgPool, Tol: Tolerance{F32: 40, F64: 40}, Samples: maxSamples},
-		&Row{Name: "adaptive_avg_pool", Number: 413, Version: 1, Access: Reduce,
+		&Row{Name: "adaptive_avg_pool", Number: 413, Version: 2, Access: Reduce,
 			Doc:      "y[i] = the mean of x from floor(i·n/sizes) up to ceil((i+1)·n/sizes), on each axis after the first two.",
 			Operands: oneOperand(FloatClass, AnyValue), Attrs: []AttrSpec{{Name: "sizes", Kind: AttrInts}}, Infer: inferSized, Tol: Tolerance{F32: 40, F64: 40},
 			Decompose: func(g Graph, in []Value, a Attrs) []Value {
@@ -104,23 +106,17 @@ func inferPool(result func(DType) DType) InferFunc {
 	}
 }
 
-// windowAxes are the last axes, which are those inside the windows.
-func (p *pooling) windowAxes() []int {
-	axes := make([]int, len(p.ws))
-	for i := range axes {
-		axes[i] = 2 + len(p.ws) + i
-	}
-	return axes
-}
-
 func decomposeMaxPool(g Graph, in []Value, a Attrs) []Value {
 	b := build{g}
 	p, err := poolingOf(Lookup("max_pool"), b.shape(in[0]), a)
 	if err != nil {
 		return nil
 	}
-	v := b.over(in[0], p.ws, lowest(b.Type(in[0]).DType))
-	return []Value{b.do("max", []Value{v}, "axes", p.windowAxes())}
+	v, fill := in[0], lowest(b.Type(in[0]).DType)
+	for i := len(p.ws) - 1; i >= 0; i-- { // axis by axis: a window costs the sum of its extents, not their product
+		v = b.greatest(v, 2+i, p.ws[i], p.out[2+i], fill)
+	}
+	return []Value{v}
 }
 
 func decomposeMaxPoolIndex(g Graph, in []Value, a Attrs) []Value {
@@ -152,6 +148,24 @@ func decomposeMaxPoolIndex(g Graph, in []Value, a Attrs) []Value {
 		}
 	}
 	return []Value{y}
+}
+
+// maxTaps is the extent of the windows whose elements are compared one by one: that
+// is done for many windows at a time, a reduction for one after the other.
+const maxTaps = 16
+
+// greatest takes the maximum of each of n windows along an axis, padded with fill.
+func (b build) greatest(v Value, axis int, w sliding, n int, fill float64) Value {
+	if w.kernel > maxTaps {
+		v = b.windowsFirst(v, axis, w, fill)
+		return b.do("max", []Value{v}, "axes", []int{2})
+	}
+	v = b.border(v, axis, w.lo, w.hi, fill)
+	y := b.slice(v, axis, 0, n, w.stride)
+	for j := 1; j < w.kernel; j++ {
+		y = b.pair("maximum", y, b.slice(v, axis, j*w.dilation, n, w.stride))
+	}
+	return y
 }
 
 // gradMaxPool adds each gradient to the element that was taken.
@@ -194,7 +208,7 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 	}
 	sum := b.cast(in[0], x.DType.Compute())
 	for i := len(p.ws) - 1; i >= 0; i-- { // axis by axis, the elements of a window before what is kept
-		sum = b.windowsFirst(sum, 2+i, p.ws[i])
+		sum = b.windowsFirst(sum, 2+i, p.ws[i], 0)
 		sum = b.do("sum", []Value{sum}, "axes", []int{2})
 	}
 	if n := r.Attr(a, "divisor").Int; n != 0 {
@@ -235,14 +249,20 @@ func decomposeAvgPool(g Graph, in []Value, a Attrs) []Value {
 	return []Value{b.cast(b.div(sum, counts), x.DType)}
 }
 
-// windowsFirst pads an axis with zeros and lays windows over it, whose elements
-// become axis 2.
-func (b build) windowsFirst(v Value, axis int, w sliding) Value {
-	v = b.do("unfold", []Value{b.border(v, axis, w.lo, w.hi, 0)}, "axis", axis, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
-	n := len(b.shape(v))
-	axes := []int{0, 1, n - 1}
-	for i := 2; i < n-1; i++ {
-		axes = append(axes, i)
+// windowsFirst pads an axis with fill and lays windows over it, whose elements
+// become axis 2: what reduces them goes along the windows, many at a time.
+func (b build) windowsFirst(v Value, axis int, w sliding, fill float64) Value {
+	v = b.do("unfold", []Value{b.border(v, axis, w.lo, w.hi, fill)}, "axis", axis, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+	return b.moved(v, len(b.shape(v))-1)
+}
+
+// moved brings an axis to place 2.
+func (b build) moved(v Value, axis int) Value {
+	axes := []int{0, 1, axis}
+	for i := 2; i < len(b.shape(v)); i++ {
+		if i != axis {
+			axes = append(axes, i)
+		}
 	}
 	return b.permute(v, axes...)
 }
@@ -280,11 +300,22 @@ func (b build) adaptive(x Value, sizes []int64, how string) Value {
 	if how == "max" {
 		fill = lowest(dtype)
 	}
+	if how == "mean" && !slices.ContainsFunc(sizes, func(m int64) bool { return m != 1 }) { // all of space at once
+		axes := make([]int, len(sizes))
+		for i := range axes {
+			axes[i] = 2 + i
+		}
+		return b.do(how, []Value{x}, "axes", axes, "keepdims", true)
+	}
 	for i, m := range sizes {
 		ax, n, m := 2+i, b.shape(x)[2+i], int(m)
 		if n%m == 0 { // all ranges have one length
-			x = b.do("unfold", []Value{x}, "axis", ax, "size", n/m, "step", n/m)
-			x = b.do(how, []Value{x}, "axes", []int{-1})
+			if how == "max" {
+				x = b.do("unfold", []Value{x}, "axis", ax, "size", n/m, "step", n/m)
+				x = b.do("max", []Value{x}, "axes", []int{-1})
+				continue
+			}
+			x = b.do("mean", []Value{b.windowsFirst(x, ax, sliding{kernel: n / m, stride: n / m, dilation: 1}, 0)}, "axes", []int{2})
 			continue
 		}
 		// Ranges are gathered to the longest one's length, and what is beyond masked.
@@ -306,13 +337,14 @@ func (b build) adaptive(x Value, sizes []int64, how string) Value {
 		}
 		mask[ax], mask[ax+1] = m, longest
 		x = b.where(b.reshape(inside, mask...), x, b.Scalar(fill, dtype))
+		x = b.moved(x, ax+1)
 		if how == "max" {
-			x = b.do("max", []Value{x}, "axes", []int{ax + 1})
+			x = b.do("max", []Value{x}, "axes", []int{2})
 			continue
 		}
 		lengths := b.cast(b.reshape(b.sub(end, begin), mask[ax:ax+1]...), dtype.Compute())
 		mask = append(mask[:ax+1], mask[ax+2:]...)
-		x = b.quotient(b.do("sum", []Value{x}, "axes", []int{ax + 1}), b.reshape(lengths, mask...))
+		x = b.quotient(b.do("sum", []Value{x}, "axes", []int{2}), b.reshape(lengths, mask...))
 	}
 	return x
 }
