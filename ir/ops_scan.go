@@ -127,17 +127,11 @@ func othersProduct(g *GradContext, x Value) Value {
 	return r.out(g, d)
 }
 
-// recur returns s with s[i] = b[i] + a[i+1]·s[i+1], along the last axis, by doubling.
-// a has the elements from 1 on.
+// recur returns s with s[i] = b[i] + a[i+1]·s[i+1], along the last axis. a has the
+// elements from 1 on.
 func recur(g Graph, a, b Value) Value {
-	n := g.Type(b).Shape[1]
-	for d := 1; d < n; d *= 2 {
-		b = join(g, apply(g, "add", part(g, b, 0, n-d), apply(g, "mul0", a, part(g, b, d, n))), part(g, b, n-d, n))
-		if 2*d < n {
-			a = apply(g, "mul", part(g, a, 0, n-2*d), part(g, a, d, n-d))
-		}
-	}
-	return b
+	z := join(g, a, part(g, b, 0, 1)) // the last one is multiplied with nothing
+	return g.Apply("recurrence", []Value{b, z}, A("axis", 1, "reverse", true)...)
 }
 
 func (g *GradContext) scanned() (*row, int) {
@@ -179,17 +173,75 @@ func gradCumExtreme(beyond string) GradFunc {
 	}
 }
 
-// logCumSumExp doubles the length of what each element sums up.
+// logCumSumExp is the greatest element so far, m, plus log1p(t), where 1 + t is the
+// sum of e^(x-m): a new greatest element multiplies it by e^(old m - m), and another
+// one adds its own. Nothing overflows, and t has no part of 1 to lose its bits to.
 func logCumSumExp(g Graph, in []Value, a Attrs) []Value {
 	t := g.Type(in[0])
 	axis, _ := Axis(extent(a[0].Int), len(t.Shape))
 	r := flatten(t, []int{axis})
 	n := r.flat[1]
-	y := r.in(g, in[0])
-	for d := 1; d < n; d *= 2 {
-		y = join(g, part(g, y, 0, d), apply(g, "logaddexp", part(g, y, d, n), part(g, y, 0, n-d)))
+	if n < 2 {
+		return []Value{in[0]}
 	}
-	return []Value{r.out(g, y)}
+	x := r.in(g, in[0])
+	m := g.Apply("cummax", []Value{x}, A("axis", 1)...)
+	before, now := part(g, m, 0, n-1), part(g, m, 1, n)
+	isNew, decay := apply(g, "gt", now, before), share(g, before, now)
+	zero := build{g}.full(0, r.wide(), r.flat[0], 1)
+	arrive := join(g, zero, apply(g, "where", isNew, decay, share(g, part(g, x, 1, n), now)))
+	keep := join(g, zero, apply(g, "where", isNew, decay, g.Scalar(1, r.wide())))
+	sum := g.Apply("recurrence", []Value{arrive, keep}, A("axis", 1)...)
+	return []Value{r.out(g, apply(g, "add", m, apply(g, "log1p", sum)))}
+}
+
+// share is e^(x-z), and 1 where both are equal, infinite or not.
+func share(g Graph, x, z Value) Value {
+	one := g.Scalar(1, g.Type(x).DType)
+	return apply(g, "where", apply(g, "eq", x, z), one, apply(g, "exp", apply(g, "sub", x, z)))
+}
+
+// gradLogCumSumExp: element i has the share e^(x[i]-y[j]) in every result j from i
+// on. Those are taken from result to result, so that none is above 1.
+func gradLogCumSumExp(g *GradContext) []Value {
+	r, n := g.scanned()
+	if n < 2 {
+		return []Value{g.DOut[0]}
+	}
+	x, y, d := r.in(g, g.In[0]), r.in(g, g.Out[0]), r.in(g, g.DOut[0])
+	s := recur(g, share(g, part(g, y, 0, n-1), part(g, y, 1, n)), d)
+	return []Value{r.out(g, g.mul0(share(g, x, y), s))}
+}
+
+// gradRecurrence: the gradients run back along the axis by the same recurrence.
+func gradRecurrence(g *GradContext) []Value {
+	r, n := g.scanned()
+	if n == 0 {
+		return []Value{g.DOut[0], g.In[1]} // as empty as its gradient
+	}
+	z, y, d := r.in(g, g.In[1]), r.in(g, g.Out[0]), r.in(g, g.DOut[0])
+	reverse := g.Attrs[1].Bool()
+	zero := build{g}.full(0, r.wide(), r.flat[0], 1)
+	// Each result goes to the next one, times the factor of that.
+	next, last := join(g, part(g, z, 1, n), zero), join(g, zero, part(g, y, 0, n-1))
+	if reverse {
+		next, last = join(g, zero, part(g, z, 0, n-1)), join(g, part(g, y, 1, n), zero)
+	}
+	dx := g.Do("recurrence", []Value{d, next}, "axis", 1, "reverse", !reverse)
+	return []Value{r.out(g, dx), r.out(g, g.mul0(last, dx))}
+}
+
+func inferRecurrence(r *Row, in []Type, a Attrs) ([]Type, error) {
+	if err := sameTypes(in); err != nil {
+		return nil, err
+	}
+	if !in[0].Shape.Equal(in[1].Shape) {
+		return nil, Errorf(ErrShape, "x has shape %v and z %v, expected the same", in[0].Shape, in[1].Shape)
+	}
+	if _, err := Axis(extent(a[0].Int), len(in[0].Shape)); err != nil {
+		return nil, err
+	}
+	return in[:1], nil
 }
 
 func init() {
@@ -208,9 +260,17 @@ func init() {
 			Doc:      "y = the least of x along axis so far; NaN from the first NaN on; the gradient goes to the first of equal elements.",
 			Operands: oneOperand(Numbers, AnyValue), Attrs: along, Infer: inferAlong(sameDType),
 			Body: Body{Any: "scan_min(x)"}, Samples: samples, GradFunc: gradCumExtreme("lt")},
-		&Row{Name: "logcumsumexp", Number: 353, Version: 1, Access: Scan,
-			Doc:      "y = log(the running sum of e^x along axis), by logaddexp over lengths that double; -inf of nothing but -inf.",
+		&Row{Name: "logcumsumexp", Number: 353, Version: 2, Access: Scan,
+			Doc: "y = log(the running sum of e^x along axis): the greatest x so far and log1p of what the others sum up to; " +
+				"-inf of nothing but -inf.",
 			Operands: oneOperand(FloatClass, AnyValue), Attrs: along, Infer: inferAlong(sameDType),
-			Decompose: logCumSumExp, Samples: samples, Tol: Tolerance{F32: 16, F64: 16}},
+			Decompose: logCumSumExp, GradFunc: gradLogCumSumExp, Samples: samples, Tol: Tolerance{F32: 16, F64: 16}},
+		&Row{Name: "recurrence", Number: 354, Version: 1, Access: Opaque,
+			Doc: "y[i] = x[i] + z[i]·y[i-1] along axis, from 0 on, or, with reverse, x[i] + z[i]·y[i+1]: by fma in f64, each result rounded, those of 16 bits through f32. " +
+				"A factor of 0 makes nothing of what is infinite or NaN, on either side.",
+			Operands: []Operand{{"x", FloatClass, AnyValue}, {"z", FloatClass, AnyValue}},
+			Attrs:    append(along[:1:1], AttrSpec{Name: "reverse", Kind: AttrBool, Default: false}),
+			Infer:    inferRecurrence, GradFunc: gradRecurrence,
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {3, 5}}, Attrs: A("axis", 1)}, {Shapes: []Shape{{5, 4}, {5, 4}}, Attrs: A("axis", 0, "reverse", true)}}},
 	)
 }

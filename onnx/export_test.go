@@ -237,7 +237,7 @@ func TestExportRows(t *testing.T) {
 const neverExported = `
 	atan2 attention attention_bias attention_grad_bias attention_grad_kv attention_grad_q bce_logits bernoulli cbrt cholesky_info copysign cummax cummin eigh erfc erfinv exp10 exp2 expm expm1 exponential floor_div fma
 	gumbel irfft lerp log10 log1p log2 log_sigmoid logaddexp logit matrix_check nanmax nanmean nanmin nanstd nanvar nextafter nonzero normal
-	normal_cdf pinv qr random_int searchsorted selu signbit slogdet solve_info std strided svd tanh_shrink triangular_solve_info uniform unique
+	normal_cdf pinv qr random_int recurrence searchsorted selu signbit slogdet solve_info std strided svd tanh_shrink triangular_solve_info uniform unique
 	variance`
 
 // TestExportRandomPrograms: programs of many rows keep their bits.
