@@ -20,7 +20,7 @@ import (
 // candidate's name says what it is, since files have it.
 var (
 	streamChoice = &tune.Choice[int64]{Name: "streaming stores from", Candidates: []tune.Candidate[int64]{
-		{Name: "32 MB", Is: amd64.DefaultStreamFrom}, {Name: "8 MB", Is: 8 << 20}, {Name: "16 MB", Is: 16 << 20}, {Name: "64 MB", Is: 64 << 20},
+		{Name: "the largest cache", Is: amd64.DefaultStreamFrom}, {Name: "32 MB", Is: 32 << 20}, {Name: "8 MB", Is: 8 << 20}, {Name: "16 MB", Is: 16 << 20}, {Name: "64 MB", Is: 64 << 20},
 		{Name: "128 MB", Is: 128 << 20}, {Name: "never", Is: math.MaxInt64}}}
 	serialChoice = &tune.Choice[time.Duration]{Name: "serial below", Candidates: []tune.Candidate[time.Duration]{
 		{Name: "2 µs", Is: serialTime}, {Name: "1 µs", Is: time.Microsecond}, {Name: "4 µs", Is: 4 * time.Microsecond}, {Name: "10 µs", Is: 10 * time.Microsecond}}}

@@ -67,7 +67,7 @@ func BenchmarkComposed(b *testing.B) {
 			extents = []int64{int64(*benchRows) * 1024}
 		}
 		l, bytes := dense(k, extents...)
-		x, y := aligned(int(bytes/2)), aligned(int(bytes/2))
+		x, y := touched(int(bytes/2)), aligned(int(bytes/2))
 		for _, level := range levels {
 			if !Available(level) {
 				continue

@@ -66,10 +66,19 @@ func (g *gen) sweep(list []kernel.Ref, number int) {
 	g.loadPointers(main, false)
 	g.pinInvariants(main)
 	tail, end := a.NewLabel(), int32(wLanes)
-	if g.p.block == 0 {
+	switch {
+	case g.stream && g.p.block == 0:
+		a.MovImm(rIdx, 0)
+		g.head(len(rest), func() { g.run(rest) })
+		a.Load(rTmp, g.word(wLanes))
+		a.Alu(asm.SUB, rTmp, rIdx)
+		a.AluImm(asm.AND, rTmp, int32(-u*g.n))
+		a.Alu(asm.ADD, rTmp, rIdx)
+		a.Store(g.word(wMainEnd), rTmp)
+	case g.p.block == 0:
 		g.mainEnd(u * g.n)
 		a.MovImm(rIdx, 0)
-	} else {
+	default:
 		end = wChunkEnd
 		a.Load(rTmp, g.word(wChunkEnd))
 		a.Load(rIdx, g.word(wChunkFrom))

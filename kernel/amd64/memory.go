@@ -145,6 +145,7 @@ func (g *gen) load(arg, copy int, r asm.Vec) {
 			size := uint8(t.Size())
 			m := asm.Idx(g.pointer(arg), rIdx, size, g.first(copy)*int32(size))
 			g.loadVector(t, m, r, g.masked)
+			g.fetch(arg, m)
 			return
 		}
 	}

@@ -53,7 +53,7 @@ func BenchmarkPermuted(b *testing.B) {
 		k.Store(k.AddArg(arg(t, kernel.Out, kernel.Strided, kernel.Unit)), k.Load(k.AddArg(arg(t, kernel.In, kernel.Unit, kernel.Strided))))
 		for _, n := range []int64{64, 1024, 4096} {
 			l, bytes := dense(k.K, n, n)
-			x, y := aligned(int(bytes/2)), aligned(int(bytes/2))
+			x, y := touched(int(bytes/2)), aligned(int(bytes/2))
 			for _, level := range levels {
 				if !Available(level) {
 					continue

@@ -334,3 +334,14 @@ func (a *Asm) KMovK(dst, src Mask) {
 	a.vex3(uint8(dst), 0, uint8(src), 1, 0, 0, 0, 0)
 	a.emit(0x90, 0xc0|uint8(dst&7)<<3|uint8(src&7))
 }
+
+// PrefetchNTA asks for the line of m where it disturbs the caches least.
+func (a *Asm) PrefetchNTA(m Mem) {
+	a.rex(0, 0, m)
+	a.emit(0x0f, 0x18)
+	a.modrm(0, m, 1, 0)
+}
+
+// CPUID asks the processor for the leaf in AX and CX; the answer is in AX, BX, CX
+// and DX.
+func (a *Asm) CPUID() { a.emit(0x0f, 0xa2) }
