@@ -9,26 +9,37 @@ import (
 // run emits a straight-line program.
 func (g *gen) run(prog []step) {
 	g.begin(prog)
-	for _, s := range prog {
-		v := g.value(s.ref, s.copy)
-		switch s.kind {
-		case keep:
-			m := g.alloc.mem[v]
-			delete(g.alloc.mem, v) // not valid before this store
-			r := g.reg(v)
-			g.alloc.mem[v] = m
-			g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(m), r)
-		case save:
-			r := g.reg(v)
-			g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(g.rowBuffer(s)), r)
-		case restore:
-			m := g.rowBuffer(s)
-			g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), g.define(v), asm.M(m))
-		default:
-			g.instr(s)
+	for i := 0; i < len(prog); {
+		if n := g.rareRun(prog[i:]); n > 0 {
+			g.rare(prog[i : i+n])
+			i += n
+			continue
 		}
-		g.done()
+		g.step(prog[i])
+		i++
 	}
+}
+
+// step emits one step of a program.
+func (g *gen) step(s step) {
+	v := g.value(s.ref, s.copy)
+	switch s.kind {
+	case keep:
+		m := g.alloc.mem[v]
+		delete(g.alloc.mem, v) // not valid before this store
+		r := g.reg(v)
+		g.alloc.mem[v] = m
+		g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(m), r)
+	case save:
+		r := g.reg(v)
+		g.a.MR(asm.VMOVUPSST, g.length(g.typeOf(v)), asm.M(g.rowBuffer(s)), r)
+	case restore:
+		m := g.rowBuffer(s)
+		g.a.RM(asm.VMOVUPS, g.length(g.typeOf(v)), g.define(v), asm.M(m))
+	default:
+		g.instr(s)
+	}
+	g.done()
 }
 
 // instr emits one instruction for one copy.

@@ -152,7 +152,7 @@ func (m *fusedMaker) rare() {
 		return kernel.Ref(len(m.b.K.Body) - 1)
 	}
 	v := x
-	for range 1 + m.Intn(4) {
+	for range 1 + m.Intn(4)*m.Intn(8) { // short and long enough to be branched around
 		v = emit([]kernel.Op{kernel.OpAdd, kernel.OpMul, kernel.OpSub}[m.Intn(3)], v, y)
 	}
 	m.b.K.Rares = append(m.b.K.Rares, kernel.Rare{Mask: mask, From: kernel.Ref(from), To: kernel.Ref(len(m.b.K.Body))})

@@ -35,7 +35,7 @@ func testTiles[T float32 | float64](t *testing.T, tiles *Tiles, fma func(a, b, c
 			}
 			bs, cr := int64(cols+r.Intn(3)), int64(cols+r.Intn(3))
 			fill := func(n int64) []T {
-				x := make([]T, n)
+				x := make([]T, n, n+64) // few elements would lie on the stack, which moves
 				for i := range x {
 					x[i] = T(r.NormFloat64())
 				}

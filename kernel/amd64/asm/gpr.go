@@ -329,6 +329,12 @@ func (a *Asm) KNot(dst, x Mask) {
 	a.emit(0x44, 0xc0|uint8(dst&7)<<3|uint8(x&7))
 }
 
+// KOrTest sets the zero flag if 16-bit predicates have no bit set.
+func (a *Asm) KOrTest(x, y Mask) {
+	a.vex3(uint8(x), 0, uint8(y), 1, 0, 0, 0, 0)
+	a.emit(0x98, 0xc0|uint8(x&7)<<3|uint8(y&7))
+}
+
 // KMovK copies a predicate.
 func (a *Asm) KMovK(dst, src Mask) {
 	a.vex3(uint8(dst), 0, uint8(src), 1, 0, 0, 0, 0)
