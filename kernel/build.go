@@ -122,8 +122,11 @@ func (b *Builder) over(op Op, kind ReduceKind, tree Tree, args []Ref) Ref {
 		b.K.Reductions = append(b.K.Reductions, want)
 	}
 	t := b.Type(args[0])
-	if kind == ArgMax || kind == ArgMin {
+	switch kind {
+	case ArgMax, ArgMin:
 		t = ir.I64
+	case PairDot:
+		t = ir.F32
 	}
 	in := Instr{Op: op, Type: t, A: args[0], B: None, C: None, Imm: uint64(i)}
 	if kind.Binary() {
@@ -168,6 +171,8 @@ type Env struct {
 	Tree Tree
 	// Gathered says for an operand name which argument it is read from.
 	Gathered map[string]int
+	// Pairs: dot products are those of bf16 operands, see [PairDot].
+	Pairs bool
 	// Empty: the reduced group has no elements, and reductions give their identity.
 	Empty bool
 	// Linear returns the row-major index of the result element, as i64.

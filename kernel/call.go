@@ -208,10 +208,25 @@ func (b *Builder) reduceCall(e *ir.Expr, kind ReduceKind, env *Env) (Ref, error)
 	switch kind {
 	case Dot:
 		tree = DotTree
+		if env.Pairs {
+			kind = PairDot
+			for i, v := range args {
+				args[i] = b.narrowed(v, ir.BF16)
+			}
+		}
 	case Max, Min, ArgMax, ArgMin:
 		tree = StripedTree // any order gives the same value: one key for all
 	}
 	return b.Reduce(kind, tree, args...), nil
+}
+
+// narrowed emits the conversion of a value that t represents exactly: where it was
+// widened from t, what it was before.
+func (b *Builder) narrowed(v Ref, t ir.DType) Ref {
+	if in := &b.K.Body[v]; in.Op == OpCvt && b.Type(in.A) == t {
+		return in.A
+	}
+	return b.Convert(v, t)
 }
 
 func (b *Builder) gatherCall(e *ir.Expr, env *Env) (Ref, error) {

@@ -49,6 +49,42 @@ func fmaTie(p, c, s float64) float32 {
 	return float32(s)
 }
 
+// flushed returns x, or zero of its sign if it is subnormal.
+func flushed(x float32) float32 {
+	if u := math.Float32bits(x); u<<1 < 1<<24 {
+		return math.Float32frombits(u & (1 << 31))
+	}
+	return x
+}
+
+// flushingFMA returns a*b+c rounded once, as vdpbf16ps computes it: subnormal operands
+// count as zero, and so does a result that is below the smallest normal number after
+// rounding to 24 bits.
+func flushingFMA(a, b, c float32) float32 {
+	a, b, c = flushed(a), flushed(b), flushed(c)
+	// From the midpoint below the smallest normal number on, sums round up to it.
+	const least = 0x1p-126 - 0x1p-151
+	p := float64(float64(a) * float64(b))
+	s := p + float64(c)
+	if size := math.Abs(s); size <= least {
+		cc := s - p
+		e := (p - (s - cc)) + (float64(c) - cc) // the error of s
+		if size < least || e != 0 && (e < 0) == (s > 0) {
+			return float32(math.Copysign(0, s))
+		}
+	}
+	return FMA32(a, b, c)
+}
+
+// PairFMA adds the products of a pair of bf16 elements, given by their bits, to a sum:
+// first the odd ones, then the even ones, each rounded once, subnormals flushed. The
+// element that an odd number lacks at its end is zero.
+func PairFMA(sum float32, evenA, oddA, evenB, oddB uint16) float32 {
+	wide := func(x uint16) float32 { return math.Float32frombits(uint32(x) << 16) }
+	sum = flushingFMA(wide(oddA), wide(oddB), sum)
+	return flushingFMA(wide(evenA), wide(evenB), sum)
+}
+
 // fmaInto computes d = a*b+d in the way of the type: rounded once for floats.
 func fmaInto[T number](d, a, b []T) {
 	n := len(d)

@@ -19,12 +19,16 @@ type accumulator interface {
 func newAccumulator(s accSpec) accumulator {
 	t := s.red.Tree
 	switch s.red.Kind {
-	case Sum, Prod, Dot, M2:
+	case Sum, Prod, Dot, M2, PairDot:
 		if t.Chunk < 1 || t.Kind > Sequential || t.Kind == Striped && (t.Chunk < 2 || t.Lanes < 1 || t.Lanes&(t.Lanes-1) != 0) {
 			return nil
 		}
 	}
 	switch s.typ {
+	case ir.BF16:
+		if s.red.Kind == PairDot {
+			return &pairAcc{fold: chunkFold[float32]{tree: t, kind: Sum}, comb: combiner[float32]{tree: t, kind: Sum}}
+		}
 	case ir.Bool:
 		if s.red.Kind == Max || s.red.Kind == Min || s.red.Kind == ArgMax || s.red.Kind == ArgMin {
 			return newAcc[uint8](s, 0, 1)

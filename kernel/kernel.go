@@ -67,18 +67,19 @@ type ReduceKind uint8
 // The reductions. Max, Min, ArgMax and ArgMin are associative and take any
 // order; the others follow the tree exactly.
 const (
-	Sum    ReduceKind = iota
-	Prod              // same tree as Sum, from 1
-	Max               // NaN wins, -0 < +0; of nothing: -inf or the smallest integer
-	Min               // NaN wins, -0 < +0; of nothing: +inf or the largest integer
-	ArgMax            // i64: lowest index of the greatest value, -0 = +0; the first NaN wins
-	ArgMin            // i64: lowest index of the least value, -0 = +0; the first NaN wins
-	Dot               // sum of A*B by fma, ascending (tree kind Sequential)
-	M2                // sum of squared deviations from the mean (Chan's formula over chunks)
+	Sum     ReduceKind = iota
+	Prod               // same tree as Sum, from 1
+	Max                // NaN wins, -0 < +0; of nothing: -inf or the smallest integer
+	Min                // NaN wins, -0 < +0; of nothing: +inf or the largest integer
+	ArgMax             // i64: lowest index of the greatest value, -0 = +0; the first NaN wins
+	ArgMin             // i64: lowest index of the least value, -0 = +0; the first NaN wins
+	Dot                // sum of A*B by fma, ascending (tree kind Sequential)
+	M2                 // sum of squared deviations from the mean (Chan's formula over chunks)
+	PairDot            // sum of A*B of bf16, in f32: by pairs of elements, see PairFMA (tree kind Sequential)
 )
 
 // Binary reports whether the reduction folds two values per element.
-func (k ReduceKind) Binary() bool { return k == Dot }
+func (k ReduceKind) Binary() bool { return k == Dot || k == PairDot }
 
 // Reduction is what an OpReduce or OpScan does.
 type Reduction struct {

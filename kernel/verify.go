@@ -159,6 +159,12 @@ func (k *Kernel) verifyInstr(i int, levels []Level) error {
 		if from, to := k.ReducedAxes(); from == to {
 			return fmt.Errorf("no reduced axis")
 		}
+		if r.Kind == PairDot {
+			if in.Op != OpReduce || in.Type != ir.F32 || r.Tree.Kind != Sequential || r.Tree.Chunk%2 != 0 {
+				return fmt.Errorf("pairs of bf16 are reduced to f32 in order, an even number at a time")
+			}
+			return same(ir.BF16)
+		}
 		if r.Kind == ArgMax || r.Kind == ArgMin {
 			if in.Type != ir.I64 {
 				return fmt.Errorf("result is %s, expected i64", in.Type)

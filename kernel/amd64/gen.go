@@ -124,6 +124,9 @@ func (g *gen) check() {
 			lane = 8
 		}
 		g.p.faults = g.p.faults || g.faulty(in)
+		if in.Op == kernel.OpReduce && g.k.Reductions[in.Imm].Kind == kernel.PairDot {
+			refuse("dot products of pairs: package contract has them")
+		}
 	}
 	g.n = total / lane
 	g.p.lanes = g.n

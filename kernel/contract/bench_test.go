@@ -45,7 +45,7 @@ func dense(k *kernel.Kernel, m, kk, n int64) *kernel.Launch {
 	}
 	for i, strides := range [][]int64{{kk, 1, 0}, z, {n, 0, 1}} {
 		size := int64(k.Args[i].Type.Size())
-		count := []int64{m * kk, kk * n, m * n}[i]
+		count := max([]int64{m * kk, kk * n, m * n}[i], 1)
 		b := takeBytes(int(count * size))
 		base := unsafe.Pointer(&(*b)[0])
 		for j := range count {

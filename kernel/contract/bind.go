@@ -13,7 +13,8 @@ import (
 type problem struct {
 	*Code
 	l       *kernel.Launch
-	ranges  [2]span // rows and columns: what tiles cover
+	fault   *kernel.Fault // of the parts; nil if they cannot note any
+	ranges  [2]span       // rows and columns: what tiles cover
 	ks      span
 	loops   span
 	extents [2]int64 // rows, columns
@@ -84,7 +85,7 @@ func tooSmall(l *kernel.Launch) bool {
 
 // bind decides how a launch is run; nil means by the plain code.
 func (c *Code) bind(l *kernel.Launch) *problem {
-	p := &problem{Code: c, l: l, size: int64(c.tiles.Size)}
+	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size)}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()
 	p.per = int64(c.tiles.Per)
@@ -182,7 +183,7 @@ func (p *problem) rowOperand() bool {
 		o.row, o.kstep = p.size, p.apart(min(p.extents[0], p.blockRows()))
 		steps = [2]int64{1, o.kstep / p.size}
 	}
-	o.walk = p.pack[0].newWalk(p.l, p.loops, [2]span{p.ranges[0], p.ks}, steps)
+	o.walk = p.pack[0].newWalk(p, [2]span{p.ranges[0], p.ks}, steps)
 	return o.walk != nil
 }
 
@@ -244,7 +245,7 @@ func (p *problem) columnOperand() bool {
 	case byCopy, byPick, byTurn, byFold:
 		return true
 	}
-	o.walk = p.pack[1].newWalk(p.l, p.loops, [2]span{cols, p.ks}, steps)
+	o.walk = p.pack[1].newWalk(p, [2]span{cols, p.ks}, steps)
 	return o.walk != nil
 }
 
@@ -292,6 +293,6 @@ func (p *problem) target() bool {
 		}
 	}
 	t.row = p.apart(min(p.extents[1], p.blocking.Strips*int64(p.tiles.Cols)))
-	t.walk = p.epilogue.newWalk(p.l, p.loops, p.ranges, [2]int64{t.row / p.size, 1})
+	t.walk = p.epilogue.newWalk(p, p.ranges, [2]int64{t.row / p.size, 1})
 	return t.walk != nil
 }

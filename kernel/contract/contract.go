@@ -20,6 +20,8 @@ type Code struct {
 	plain    func() kernel.Executable // for what is too small to divide
 	made     atomic.Pointer[amd64.Code]
 	choose   func(Problem) Blocking // see SetBlocking
+	// interpreter serves what has no code, and finds faults.
+	interpreter func() kernel.Executable
 }
 
 // part is an elementwise kernel with its code, which is generated when it is
@@ -83,6 +85,9 @@ func compile(k *kernel.Kernel, level amd64.Level) (*Code, error) {
 			c.made.Store(code)
 			return code
 		}
+		return c.interpreter()
+	})
+	c.interpreter = sync.OnceValue(func() kernel.Executable {
 		in, err := kernel.NewInterpreter(k)
 		if err != nil {
 			panic("sinter: BUG: kernel/contract: no interpreter for a verified kernel: " + err.Error())
@@ -125,7 +130,7 @@ func (c *Code) Run(l *kernel.Launch) {
 
 // Divide returns the work of a launch; nil if it is too small to gain.
 func (c *Code) Divide(l *kernel.Launch, threads int) *kernel.Work {
-	if tooSmall(l) {
+	if tooSmall(l) && !c.pairs { // for which there is no other code
 		return nil
 	}
 	if s := c.slide(l); s != nil {

@@ -36,10 +36,13 @@ func randomShape(r *rand.Rand) *shape {
 	}
 	count('m', 0, 1, 1, 1, 2)
 	count('n', 0, 1, 1, 1, 2)
-	if len(names) == 0 {
+	if len(names) == 0 && r.Intn(4) > 0 {
 		names = append(names, "mn"[r.Intn(2)])
 	}
 	count('b', 0, 0, 1, 2)
+	if len(names) == 0 {
+		names = append(names, 'b')
+	}
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	at, ks := r.Intn(len(names)+1), 1+r.Intn(3)/2
 	names = slices.Insert(names, at, slices.Repeat([]byte{'k'}, ks)...)
@@ -112,6 +115,15 @@ func randomKernel(r *rand.Rand, s *shape) *kernel.Kernel {
 			return load(f, varies)
 		}
 		v := load(types[r.Intn(len(types))], varies)
+		if r.Intn(6) == 0 {
+			t := types[r.Intn(len(types))]
+			arg := b.AddArg(kernel.Arg{Type: t, Dir: kernel.In, Access: access(r, some(r, varies)), Gather: true})
+			index := b.Convert(b.Load(b.AddArg(kernel.Arg{Type: ir.U8, Dir: kernel.In, Access: access(r, some(r, varies))})), ir.I64)
+			if r.Intn(2) == 0 {
+				index = b.Const(ir.I64, 0)
+			}
+			v = b.Op(kernel.OpAdd, f, v, b.Convert(b.Gather(arg, index), f))
+		}
 		for range r.Intn(3) {
 			switch r.Intn(5) {
 			case 0:
@@ -137,7 +149,14 @@ func randomKernel(r *rand.Rand, s *shape) *kernel.Kernel {
 	x, z := operand(s.x), operand(s.z)
 	out := parallel(s)
 	early := load(f, some(r, out)) // before the product, used after it
-	v := b.Reduce(kernel.Dot, kernel.DotTree, x, z)
+	kind := kernel.Dot
+	if f == ir.F32 && r.Intn(3) == 0 {
+		kind, x, z = kernel.PairDot, b.Convert(x, ir.BF16), b.Convert(z, ir.BF16)
+		if x, z = widenedFrom(b, x), widenedFrom(b, z); r.Intn(2) == 0 {
+			x, z = b.Load(b.AddArg(kernel.Arg{Type: ir.BF16, Dir: kernel.In, Access: access(r, s.x)})), b.Load(b.AddArg(kernel.Arg{Type: ir.BF16, Dir: kernel.In, Access: access(r, s.z)}))
+		}
+	}
+	v := b.Reduce(kind, kernel.DotTree, x, z)
 	store := func(t ir.DType, v kernel.Ref) {
 		b.Store(b.AddArg(kernel.Arg{Type: t, Dir: kernel.Out, Access: access(r, out)}), b.Convert(v, t))
 	}
@@ -167,6 +186,14 @@ func randomKernel(r *rand.Rand, s *shape) *kernel.Kernel {
 	}
 	store(types[r.Intn(4)], v)
 	return b.K
+}
+
+// widenedFrom returns what a conversion to bf16 of a widened bf16 value is.
+func widenedFrom(b *kernel.Builder, v kernel.Ref) kernel.Ref {
+	if in := &b.K.Body[b.K.Body[v].A]; in.Op == kernel.OpCvt && b.Type(in.A) == ir.BF16 {
+		return in.A
+	}
+	return v
 }
 
 // randomExtents are around the edges of tiles and chunks, of bounded work.

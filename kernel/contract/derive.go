@@ -66,7 +66,7 @@ func (f *form) epilogue() *derived {
 			in.Operands(func(r kernel.Ref) { need[r] = true })
 		}
 	}
-	axes, inner := []int{}, -1
+	axes, inner := []int{}, -1 // of one product alone, no axis
 	for axis, kind := range f.k.Axes {
 		if kind == kernel.Parallel {
 			axes = append(axes, axis)
@@ -106,7 +106,7 @@ func (f *form) derive(name string, need []bool, axes []int) (d *derived, at []ke
 			}
 		}
 		switch in.Op {
-		case kernel.OpLoad, kernel.OpStore:
+		case kernel.OpLoad, kernel.OpGather, kernel.OpStore:
 			if args[in.Imm] < 0 {
 				args[in.Imm] = len(d.args)
 				d.args = append(d.args, int(in.Imm))

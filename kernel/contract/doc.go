@@ -29,8 +29,12 @@
 // order, chunk sums added in order. Tiles keep to it whatever their size, so
 // neither blocking, packing nor the number of threads changes a bit.
 //
+// Narrow operands stay narrow: bytes that were widened to i32 for the product, and
+// pairs of bf16, are multiplied several at a time (a lane), as [kernel.PairDot] and the
+// wrapping of integers allow.
+//
 // Refused, and so run by the code of package amd64: kernels with other reductions,
-// scans or stores of single elements beside the product, with gathers or integer
-// division (which note faults), products of a type without micro-kernels, and those
-// where no axis belongs to one operand alone, such as the norms of rows.
+// scans or stores of single elements beside the product, products of a type without
+// micro-kernels, and those where no axis belongs to one operand alone, such as the
+// norms of rows.
 package contract

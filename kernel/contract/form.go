@@ -13,11 +13,13 @@ type form struct {
 	typ    ir.DType // of the product
 	kind   amd64.TileKind
 	chunk  int64 // of the tree
+	pairs  bool  // of bf16
 	sides  [2]side
 	rows   []int // axes along which only sides[0] varies
 	cols   []int // only sides[1]; the last is the one along which results are adjacent
 	loops  []int // all other parallel axes
 	ks     []int // reduced axes
+	faults bool  // some instruction may note one
 	direct int   // the argument that takes the product as it is, -1 if something uses it
 }
 
@@ -34,7 +36,7 @@ type side struct {
 // formOf recognises a contraction that a level has micro-kernels for; why says what
 // it is not.
 func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
-	f = &form{k: k, dot: kernel.None, direct: -1}
+	f = &form{k: k, dot: kernel.None, direct: -1, faults: k.HasFault()}
 	if why := f.product(); why != "" {
 		return nil, why
 	}
@@ -68,7 +70,7 @@ func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 			f.loops = append(f.loops, axis)
 		}
 	}
-	if len(f.rows)+len(f.cols) == 0 {
+	if len(f.rows)+len(f.cols) == 0 && !f.pairs { // of pairs there is no other code
 		return nil, "no axis belongs to one operand alone"
 	}
 	f.orient()
@@ -83,24 +85,19 @@ func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 // product finds the reduction and checks that it is the only thing of its kind.
 func (f *form) product() (why string) {
 	k := f.k
-	if k.HasFault() {
-		return "instructions that may note a fault"
-	}
 	for i := range k.Body {
 		switch in := &k.Body[i]; in.Op {
 		case kernel.OpScan:
 			return "a scan"
-		case kernel.OpGather:
-			return "a gather"
 		case kernel.OpReduce:
 			r := k.Reductions[in.Imm]
-			if r.Kind != kernel.Dot || f.dot != kernel.None {
+			if r.Kind != kernel.Dot && r.Kind != kernel.PairDot || f.dot != kernel.None {
 				return "another reduction"
 			}
 			if r.Tree.Kind != kernel.Sequential || r.Tree.Chunk < 1 {
 				return "the tree " + r.Tree.String()
 			}
-			f.dot, f.typ, f.chunk = kernel.Ref(i), in.Type, int64(r.Tree.Chunk)
+			f.dot, f.typ, f.chunk, f.pairs = kernel.Ref(i), in.Type, int64(r.Tree.Chunk), r.Kind == kernel.PairDot
 		}
 	}
 	if f.dot == kernel.None {
@@ -114,7 +111,9 @@ func (f *form) product() (why string) {
 func (f *form) choose(level amd64.Level, refs *[2]kernel.Ref) bool {
 	switch f.typ {
 	case ir.F32:
-		f.kind = amd64.TileF32
+		if f.kind = amd64.TileF32; f.pairs {
+			f.kind = amd64.TileBF16
+		}
 	case ir.F64:
 		f.kind = amd64.TileF64
 	case ir.I32, ir.U32:
@@ -148,6 +147,8 @@ func (f *form) narrow(i int) {
 	was := f.k.Body[s.ref].Type
 	s.typ = f.typ
 	switch f.kind {
+	case amd64.TileBF16:
+		s.typ = ir.BF16
 	case amd64.TileI16:
 		s.typ = ir.I16
 	case amd64.TileI8:
@@ -184,7 +185,7 @@ func (f *form) side(r kernel.Ref) side {
 		switch in := &k.Body[i]; in.Op {
 		case kernel.OpIndex:
 			s.varies[in.Imm] = true
-		case kernel.OpLoad:
+		case kernel.OpLoad, kernel.OpGather:
 			for axis, c := range k.Args[in.Imm].Access {
 				s.varies[axis] = s.varies[axis] || c != kernel.Broadcast
 			}
@@ -217,7 +218,7 @@ func (f *form) orient() {
 	if col < 0 && row < 0 {
 		col, row = unit(f.cols, kernel.In, &f.sides[1]), unit(f.rows, kernel.In, &f.sides[0])
 	}
-	if col < 0 && row >= 0 || len(f.cols) == 0 {
+	if col < 0 && row >= 0 || len(f.cols) == 0 && len(f.rows) > 0 {
 		f.rows, f.cols = f.cols, f.rows
 		f.sides[0], f.sides[1] = f.sides[1], f.sides[0]
 		col = row
@@ -229,7 +230,7 @@ func (f *form) orient() {
 
 func (f *form) reads(s *side, arg int) bool {
 	for i, need := range closure(f.k, s.ref) {
-		if in := &f.k.Body[i]; need && in.Op == kernel.OpLoad && int(in.Imm) == arg {
+		if in := &f.k.Body[i]; need && (in.Op == kernel.OpLoad || in.Op == kernel.OpGather) && int(in.Imm) == arg {
 			return true
 		}
 	}

@@ -149,6 +149,11 @@ func launch(v values, k *kernel.Kernel, extents []int64) *kernel.Launch {
 	for i := range k.Args {
 		a := &k.Args[i]
 		strides, offset, size := layout(v.Rand, k, a, extents)
+		gather := int64(0)
+		if a.Gather {
+			gather = 1 + int64(v.Intn(8))
+			size += gather
+		}
 		es := int64(a.Type.Size())
 		b := newBuffer((size + 64) * es)
 		base := unsafe.Add(b.base(), int64(v.Intn(4))*es)
@@ -157,7 +162,11 @@ func launch(v values, k *kernel.Kernel, extents []int64) *kernel.Launch {
 				put(unsafe.Add(base, i*es), int(es), v.bits(a.Type))
 			}
 		}
-		l.Args = append(l.Args, kernel.Operand{Base: base, Size: size * es, Offset: offset, Strides: strides})
+		o := kernel.Operand{Base: base, Size: size * es, Offset: offset, Strides: strides}
+		if a.Gather {
+			o.GatherStride, o.GatherExtent = 1, gather
+		}
+		l.Args = append(l.Args, o)
 	}
 	for _, t := range k.Params {
 		l.Params = append(l.Params, v.bits(t))
@@ -250,11 +259,17 @@ func agree(t testing.TB, r *rand.Rand, c *Code, l *kernel.Launch) {
 		t.Fatal(err)
 	}
 	ref, want := outputs(k, l)
+	ref.Fault = new(kernel.Fault)
 	in.Run(ref)
 	check := func(how string, run func(l *kernel.Launch)) {
 		t.Helper()
 		ll, got := outputs(k, l)
+		ll.Fault = new(kernel.Fault)
 		run(ll)
+		wantCode, wantAt := ref.Fault.First()
+		if code, at := ll.Fault.First(); code != wantCode || at != wantAt {
+			t.Fatalf("%s, %s, extents %v: fault %v at %d, want %v at %d\n%v", c.level, how, l.Extents, code, at, wantCode, wantAt, k)
+		}
 		if err := equal(k, want, got); err != nil {
 			t.Fatalf("%s, %s, extents %v, start %v: %v\n%v%v", c.level, how, l.Extents, l.Start, err, k, strides(l))
 		}

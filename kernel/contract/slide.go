@@ -45,7 +45,7 @@ func (c *Code) slide(l *kernel.Launch) *slide {
 	if c.sides[0].arg < 0 || c.sides[1].arg < 0 || n == 0 || newSpan(c.rows, l.Extents).size() != 1 {
 		return nil
 	}
-	p := &problem{Code: c, l: l, size: int64(c.tiles.Size), ks: ks, k: ks.size()}
+	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size), ks: ks, k: ks.size()}
 	s := &slide{problem: p, weights: &l.Args[c.sides[0].arg], windows: &l.Args[c.sides[1].arg]}
 	inner := cols.axes[n-1]
 	s.slides = amd64.SlidesOf(c.level, c.kind, s.windows.Strides[inner])
@@ -75,7 +75,7 @@ func (c *Code) slide(l *kernel.Launch) *slide {
 		}
 	}
 	p.out.row = s.cols * p.size
-	if p.out.walk = p.epilogue.newWalk(l, p.loops, p.ranges, [2]int64{0, 1}); p.out.walk == nil {
+	if p.out.walk = p.epilogue.newWalk(p, p.ranges, [2]int64{0, 1}); p.out.walk == nil {
 		return nil
 	}
 	return s
@@ -103,7 +103,10 @@ func (s *slide) work(threads int) *kernel.Work {
 				s.run(band)
 			}
 		}}},
-		Release: func() { runtime.KeepAlive(s.l) },
+		Release: func() {
+			s.findFault()
+			runtime.KeepAlive(s.l)
+		},
 	}
 }
 

@@ -20,12 +20,14 @@ type walk struct {
 	block   []int64        // strides of the block, by axis of the part
 	loops   []int          // axis of the part for each axis of the loops, or -1
 	params  []uint64
+	fault   *kernel.Fault
 }
 
 // newWalk binds a part to a launch. The spans are those of the whole; steps says
 // how the block lies. It returns nil if there is no code.
-func (p *part) newWalk(l *kernel.Launch, loops span, spans [2]span, steps [2]int64) *walk {
-	w := &walk{part: p, code: p.compile(), l: l, steps: steps, params: l.Params}
+func (p *part) newWalk(of *problem, spans [2]span, steps [2]int64) *walk {
+	l, loops := of.l, of.loops
+	w := &walk{part: p, code: p.compile(), l: l, steps: steps, params: l.Params, fault: of.fault}
 	if w.code == nil {
 		return nil
 	}
@@ -95,7 +97,7 @@ func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int6
 	for i, axis := range w.axes {
 		r.Full[i] = full[axis]
 	}
-	r.Params = w.params
+	r.Params, r.Fault = w.params, w.fault
 	last := len(w.strides)
 	for i, a := range w.args {
 		r.Args[i] = w.l.Args[a]
@@ -139,5 +141,6 @@ func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int6
 		})
 	})
 	clear(r.Args)
+	r.Params, r.Fault = nil, nil
 	w.runs.Put(r)
 }

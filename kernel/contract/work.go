@@ -83,12 +83,32 @@ func (p *problem) work(threads int) *kernel.Work {
 		}
 	}
 	w.Release = func() {
+		p.findFault()
 		runtime.KeepAlive(p.l)
 		for _, b := range blocks {
 			giveBytes(b)
 		}
 	}
 	return w
+}
+
+// newFault is where the parts note faults, nil if they cannot meet any.
+func (f *form) newFault() *kernel.Fault {
+	if !f.faults {
+		return nil
+	}
+	return new(kernel.Fault)
+}
+
+// findFault runs the interpreter if a part has noted a fault, to learn where the first
+// is in the whole. The values come out the same.
+func (p *problem) findFault() {
+	if p.fault == nil || p.l.Fault == nil {
+		return
+	}
+	if code, _ := p.fault.First(); code != kernel.NoFault {
+		p.interpreter().Run(p.l)
+	}
 }
 
 // packsAlone reports whether each strip of columns is read by one task only, which
