@@ -122,7 +122,7 @@ func (t *Tensor) Or(other any) *Tensor {
 // It takes bool or integers.
 func (t *Tensor) Not() *Tensor { return methodNot.bare.unary(t) }
 
-// MatMul: y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks; leading axes broadcast; an operand of one axis is a row (x) or a column (z), and that axis is dropped from y. x is t, z is other: a tensor of the same dtype,
+// MatMul: y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks (bf16: in f32, of each pair of k the second product first, without subnormals); leading axes broadcast; an operand of one axis is a row (x) or a column (z), and that axis is dropped from y. x is t, z is other: a tensor of the same dtype,
 // broadcast, or a Go constant. It takes numbers.
 func (t *Tensor) MatMul(other any) *Tensor {
 	return methodMatMul.bare.binary(t, t.scalar(other))

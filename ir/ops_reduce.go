@@ -137,8 +137,8 @@ func init() {
 				return []Value{flip(g.Do("cumsum", []Value{flip(g.DOut[0])}, "axis", g.Attrs[0].Int))}
 			}},
 
-		&Row{Name: "matmul", Number: 90, Version: 1, Method: "MatMul", Access: Contraction,
-			Doc: "y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks; " +
+		&Row{Name: "matmul", Number: 90, Version: 2, Method: "MatMul", Access: Contraction,
+			Doc: "y[..., i, j] = the sum over k of x[..., i, k] · z[..., k, j], by fma in ascending k in chunks (bf16: in f32, of each pair of k the second product first, without subnormals); " +
 				"leading axes broadcast; an operand of one axis is a row (x) or a column (z), and that axis is dropped from y.",
 			Operands: twoOperands(Numbers, Moderate), Infer: inferMatMul,
 			Body: Body{Any: "reduce_dot(x, z)"}, Tol: Tolerance{F32: 64, F64: 64}, GradFunc: gradMatMul,

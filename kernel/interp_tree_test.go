@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -366,5 +367,64 @@ func TestStages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPairDot: pairs in order, odd elements first, a missing one as zero; chunks added
+// in order; and as a sum of products where nothing is rounded.
+func TestPairDot(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, 1023, 1024, 1025, 2051} {
+		x, y := make([]uint16, n), make([]uint16, n)
+		for i := range x {
+			x[i], y[i] = BF16FromF32(float32(r.NormFloat64())), BF16FromF32(float32(r.NormFloat64()))
+		}
+		want := float32(0)
+		for from := 0; from < n; from += 1024 {
+			sum, to := float32(0), min(from+1024, n)
+			for i := from; i < to; i += 2 {
+				odd := [2]uint16{}
+				if i+1 < to {
+					odd = [2]uint16{x[i+1], y[i+1]}
+				}
+				sum = PairFMA(sum, x[i], odd[0], y[i], odd[1])
+			}
+			if from == 0 {
+				want = sum
+			} else {
+				want += sum
+			}
+		}
+		for _, axes := range [][]AxisKind{{pp, rr}, {rr, pp}} {
+			b := newKB(axes...)
+			access := []Access{Broadcast, Unit}
+			if axes[0] == rr {
+				access = []Access{Unit, Broadcast}
+			}
+			v := b.reduce(OpReduce, PairDot, DotTree, ir.F32, b.load(ir.BF16, access...), b.load(ir.BF16, access...))
+			b.store(v, Broadcast, Broadcast)
+			if err := b.k.Verify(); err != nil {
+				t.Fatal(err)
+			}
+			out := make([]float32, 1)
+			extents, strides := []int64{1, int64(n)}, []int64{0, 1}
+			if axes[0] == rr {
+				extents, strides = []int64{int64(n), 1}, []int64{1, 0}
+			}
+			b.build(t).Run(&Launch{Extents: extents, Args: []Operand{op(x, 0, strides...), op(y, 0, strides...), op(out, 0, 0, 0)}})
+			if out[0] != want {
+				t.Errorf("%v, %d elements: %v, want %v", axes, n, out[0], want)
+			}
+			if w := b.k.Widened(); w.Verify() != nil || w.Body[len(w.Body)-2].Op != OpReduce || w.Reductions[0].Kind != Dot {
+				t.Errorf("widened:\n%v", w)
+			}
+		}
+	}
+	exact := func(v float32) uint16 { return BF16FromF32(v) }
+	if got := PairFMA(1, exact(2), exact(3), exact(4), exact(5)); got != 24 {
+		t.Errorf("1 + 2*4 + 3*5 = %v", got)
+	}
+	if got := PairFMA(0x1p-140, exact(0x1p-130), 0, exact(1), 0); got != 0 {
+		t.Errorf("subnormals give %v", got)
 	}
 }

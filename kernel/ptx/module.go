@@ -54,7 +54,8 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // Generate looks at a verified kernel and says whether and how it runs on the
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
-	m := &Module{k: k, target: target, entries: map[string]*Entry{}}
+	// The order of products of bf16 is that of the matrix units here.
+	m := &Module{k: k.Widened(), target: target, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}

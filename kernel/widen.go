@@ -1,0 +1,47 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Widened returns the kernel with each PairDot as a Dot of operands converted to f32,
+// for devices whose products of bf16 have an order of their own, and k itself if there
+// is none.
+func (k *Kernel) Widened() *Kernel {
+	pairs := func(r Reduction) bool { return r.Kind == PairDot }
+	if !slices.ContainsFunc(k.Reductions, pairs) {
+		return k
+	}
+	out := *k
+	out.Reductions = slices.Clone(k.Reductions)
+	out.Body, out.Rares = nil, slices.Clone(k.Rares)
+	at := make([]Ref, len(k.Body)+1)
+	for i, in := range k.Body {
+		for _, r := range []*Ref{&in.A, &in.B, &in.C} {
+			if *r != None {
+				*r = at[*r]
+			}
+		}
+		if in.Op == OpReduce && pairs(k.Reductions[in.Imm]) {
+			for _, r := range []*Ref{&in.A, &in.B} {
+				out.Body = append(out.Body, Instr{Op: OpCvt, Type: ir.F32, A: *r, B: None, C: None})
+				*r = Ref(len(out.Body) - 1)
+			}
+		}
+		at[i] = Ref(len(out.Body))
+		out.Body = append(out.Body, in)
+	}
+	at[len(k.Body)] = Ref(len(out.Body))
+	for i := range out.Reductions {
+		if pairs(out.Reductions[i]) {
+			out.Reductions[i].Kind = Dot
+		}
+	}
+	for i := range out.Rares {
+		r := &out.Rares[i]
+		r.Mask, r.From, r.To = at[r.Mask], at[r.From], at[r.To]
+	}
+	return &out
+}
