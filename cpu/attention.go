@@ -35,8 +35,12 @@ func attended(e *entry) attend.Tensor {
 
 // newAttend makes an engine that takes the device's kernels.
 func (d *Device) newAttend() *attend.Engine {
-	return attend.New(func(k *kernel.Kernel) (kernel.Executable, error) {
+	e := attend.New(func(k *kernel.Kernel) (kernel.Executable, error) {
 		exe, _, err := d.compile(k)
 		return exe, err
 	})
+	if level, ok := levels[d.opt.Generator]; ok {
+		e.UseTiles(level)
+	}
+	return e
 }

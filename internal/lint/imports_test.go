@@ -19,7 +19,7 @@ var layers = map[string]layer{
 	"kernel":           {[]string{"ir", "internal/wire"}, "a kernel knows dtypes, not devices or operations"},
 	"kernel/amd64":     {[]string{"ir", "kernel", "kernel/amd64/asm", "internal/execmem"}, "a generator knows instructions only"},
 	"kernel/contract":  {[]string{"ir", "kernel", "kernel/amd64"}, "an engine knows kernels and their code, not operations"},
-	"kernel/attend":    {[]string{"ir", "kernel"}, "a device brings its compiler"},
+	"kernel/attend":    {[]string{"ir", "kernel", "kernel/amd64"}, "a device brings its compiler"},
 	"kernel/ptx":       {[]string{"ir", "kernel"}, "a generator knows instructions only"},
 	"lower":            {[]string{"ir", "kernel"}, "there is one lowering, which no device bends"},
 	"backend":          {[]string{"ir", "kernel"}, "the contract does not depend on those who keep it"},

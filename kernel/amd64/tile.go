@@ -76,8 +76,9 @@ func HasTiles(level Level, kind TileKind) bool { return Available(level) && kind
 //
 //	C[i][j] = sum over k, ascending, by fma from +0, of A[i][k] * B[k][j]
 //
-// or, with Add, C[i][j] plus that sum. Steps are in bytes, and may be 0 or
-// negative; Cols is at most [Tiles.Cols], Rows at most [Tiles.Rows]. The caller
+// or, with Add, C[i][j] plus that sum, or, with a Factor, C[i][j] * Factor[i] plus
+// that sum, rounded once. Steps are in bytes, and may be 0 or negative; factors are
+// adjacent; Cols is at most [Tiles.Cols], Rows at most [Tiles.Rows]. The caller
 // keeps the memory alive.
 type Tile struct {
 	A, B, C     uintptr
@@ -90,6 +91,7 @@ type Tile struct {
 	// vector of columns, Minus one of equal lanes for each row.
 	Plus, Minus uintptr
 	csr         [2]uint32 // the mode of the caller, and that of the micro-kernel
+	Factor      uintptr   // of TileF32 and TileF64; 0: none
 	lanes       [4]uint64 // the mask as a vector
 	Rows, Cols  int
 }
@@ -109,6 +111,7 @@ const (
 	tilePlus
 	tileMinus
 	tileCSR
+	tileFactor
 	tileLanes
 )
 
@@ -449,10 +452,13 @@ func (g *tileGen) split(x, even asm.Vec) {
 	g.a.VMI(asm.VPSLLD, g.length, x, x, 16)
 }
 
-// finish writes the sums, or adds them to what is there.
+// finish writes the sums, or adds them to what is there, or to that times a factor.
 func (g *tileGen) finish() {
 	a := g.a
 	write := a.NewLabel()
+	if g.per == 1 && g.mul == 0 {
+		g.finishWithFactor(write)
+	}
 	a.MemAluImm(asm.CMP, asm.Ptr(asm.DI, tileAdd), 0)
 	a.Jcc(asm.Eq, write)
 	a.Mov(tTmp, tC)
@@ -475,6 +481,29 @@ func (g *tileGen) finish() {
 			a.Alu(asm.ADD, tC, tCRow)
 		}
 	}
+}
+
+// finishWithFactor multiplies what is there by the factors, if there are any.
+func (g *tileGen) finishWithFactor(write asm.Label) {
+	a := g.a
+	plain := a.NewLabel()
+	a.Load(tA0, asm.Ptr(asm.DI, tileFactor))
+	a.Test(tA0, tA0)
+	a.Jcc(asm.Eq, plain)
+	a.Mov(tTmp, tC)
+	for i := range g.rows {
+		a.RM(g.spread, g.length, g.av(0), asm.M(asm.Ptr(tA0, int32(i*g.size))))
+		for v := range g.vectors {
+			x := g.b(v)
+			g.load(x, asm.Ptr(tTmp, int32(v*g.length.Bytes())), v)
+			a.RVM(g.fma, g.length, g.sum(i, v), x, asm.V(g.av(0)))
+		}
+		if i < g.rows-1 {
+			a.Alu(asm.ADD, tTmp, tCRow)
+		}
+	}
+	a.Jmp(write)
+	a.Bind(plain)
 }
 
 func (g *tileGen) store(m asm.Mem, src asm.Vec, vector int) {

@@ -23,6 +23,9 @@ func TestTiles(t *testing.T) {
 	}
 }
 
+// onHeap keeps what code has addresses of from stacks, which move.
+var onHeap []any
+
 func testTiles[T float32 | float64](t *testing.T, tiles *Tiles, fma func(a, b, c T) T) {
 	r := rand.New(rand.NewSource(1))
 	size := int64(unsafe.Sizeof(T(0)))
@@ -46,6 +49,10 @@ func testTiles[T float32 | float64](t *testing.T, tiles *Tiles, fma func(a, b, c
 			want := append([]T(nil), c...)
 			x := &Tile{A: uintptr(unsafe.Pointer(&a[0])), B: uintptr(unsafe.Pointer(&b[0])), C: uintptr(unsafe.Pointer(&c[0])),
 				ARow: ar * size, AStep: as * size, BStep: bs * size, CRow: cr * size, K: int64(k), Add: int64(r.Intn(2)), Rows: rows, Cols: cols}
+			factor := fill(int64(rows))
+			if r.Intn(3) == 0 {
+				x.Factor = uintptr(unsafe.Pointer(&factor[0]))
+			}
 			for i := range rows {
 				for j := range cols {
 					s := T(0)
@@ -53,14 +60,16 @@ func testTiles[T float32 | float64](t *testing.T, tiles *Tiles, fma func(a, b, c
 						s = fma(a[int64(i)*ar+int64(p)*as], b[int64(p)*bs+int64(j)], s)
 					}
 					at := int64(i)*cr + int64(j)
-					if x.Add != 0 {
+					if x.Factor != 0 {
+						s = fma(want[at], factor[i], s)
+					} else if x.Add != 0 {
 						s += want[at]
 					}
 					want[at] = s
 				}
 			}
 			tiles.Run(x)
-			runtime.KeepAlive([]any{a, b, c})
+			onHeap = []any{a, b, c, factor}
 			for i := range c {
 				if c[i] != want[i] {
 					t.Fatalf("%d x %d, k %d, steps %d %d: element %d is %v, want %v", rows, cols, k, ar, as, i, c[i], want[i])

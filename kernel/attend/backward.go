@@ -68,8 +68,8 @@ type pair struct {
 func (g *backward) newPair(s *scratch) *pair {
 	c := g.c
 	side := int64(max(Rows, Block))
-	s.reset(int64(c.Size())*side*(9*g.d+7*g.e+7*side+32) + 64*64)
-	r := &pair{scratch: s, c: g.call, q: s.matrix(c, Rows, g.d), qt: s.matrix(c, g.d, Rows), dy: s.matrix(c, Rows, g.e), dyt: s.matrix(c, g.e, Rows),
+	s.reset(int64(c.Size())*side*(9*g.d+7*g.e+7*side+64) + 64*64)
+	r := &pair{scratch: s, c: g.call, q: s.matrix(c, Rows, g.d), qt: s.turned(c, g.d), dy: s.matrix(c, Rows, g.e), dyt: s.turned(c, g.e),
 		k: s.matrix(c, Block, g.d), v: s.matrix(c, Block, g.e), x: s.matrix(c, Block, Rows), dp: s.matrix(c, Block, Rows),
 		p: s.matrix(c, Block, Rows), ds: s.matrix(c, Block, Rows), b: s.matrix(c, Block, Rows), mask: g.newMask(s),
 		lse: s.matrix(c, 1, Rows), delta: s.matrix(c, 1, Rows), ones: s.matrix(c, side, 1), room: s.matrix(c, 1, 8),
@@ -92,7 +92,7 @@ func (r *pair) queries(at tile) (q, dy matrix) {
 // rows copies a matrix as it is and transposed.
 func (r *pair) rows(m, mt *matrix, from matrix, n, width int64) {
 	r.c.copy(r.scratch, *m, from, n, width)
-	r.c.copy(r.scratch, *mt, from.transposed(), width, n)
+	r.c.columns(r.scratch, *mt, from, n, width)
 }
 
 // keys returns a block of keys and values.
@@ -131,7 +131,7 @@ func (e *Engine) gradQ(c *call, out []Tensor) (*kernel.Work, error) {
 	return g.work(l, per*heads*c.batches(), 2*c.d+c.e+16, func(r *pair, n int64) {
 		at := c.tile(n)
 		r.queries(at)
-		run := func(add kernel.Executable) {
+		run := func(add adder) {
 			r.dq.reset(at.n, add)
 			from, to := c.blocks(at)
 			for b := from; b < to; b++ {
@@ -159,7 +159,7 @@ func (e *Engine) gradKV(c *call, out []Tensor) (*kernel.Work, error) {
 		task %= heads * c.batches()
 		batch, head, n := task/heads, task%heads, min(Block, c.s-j)
 		k, v := r.keys(batch, head, j, n)
-		run := func(add kernel.Executable) {
+		run := func(add adder) {
 			r.dk.reset(n, add)
 			r.dv.reset(n, add)
 			for h := head * c.group; h < (head+1)*c.group; h++ {

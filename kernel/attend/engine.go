@@ -7,11 +7,13 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64"
 )
 
 // Engine makes work of nodes. It is safe for concurrent use.
 type Engine struct {
 	compile func(*kernel.Kernel) (kernel.Executable, error)
+	level   *amd64.Level // of micro-kernels; nil: none
 
 	mu   sync.Mutex
 	made map[string]kernel.Executable // few: dtypes, access classes, kinds of mask
@@ -22,6 +24,12 @@ type Engine struct {
 // New makes an engine whose kernels are compiled by a device.
 func New(compile func(*kernel.Kernel) (kernel.Executable, error)) *Engine {
 	return &Engine{compile: compile, made: map[string]kernel.Executable{}}
+}
+
+// UseTiles lets products run on the micro-kernels of a level, with the same bits.
+// Call it before the first Work.
+func (e *Engine) UseTiles(level amd64.Level) {
+	e.level = &level
 }
 
 // get returns the executable of a name, which says all that the kernel depends on.
@@ -46,11 +54,14 @@ func (e *Engine) get(make func() (*kernel.Kernel, error), name string, more ...a
 
 // kernels are those that a call needs.
 type kernels struct {
-	product, add, guarded, greatest kernel.Executable
-	weights                         [2]kernel.Executable // without and with a mask
-	back                            [2]kernel.Executable
-	divide, stat, scaled, gather    kernel.Executable
-	copies                          map[[3]uint8]kernel.Executable // by dtype and access classes
+	micro                        *amd64.Tiles  // in place of product and add; nil for none
+	panels                       *amd64.Panels // for operands of micro-kernels
+	product, greatest            kernel.Executable
+	add, guarded                 adder
+	weights                      [2]kernel.Executable // without and with a mask
+	back                         [2]kernel.Executable
+	divide, stat, scaled, gather kernel.Executable
+	copies                       map[[3]uint8]kernel.Executable // by dtype and access classes
 }
 
 // loader makes kernels ready and keeps the first error.
@@ -106,6 +117,8 @@ type scratch struct {
 	args   [11]kernel.Operand
 	stride [11][3]int64
 	extent [3]int64
+	tile   amd64.Tile
+	panel  amd64.Panel
 }
 
 // matrix takes a row-major matrix from the scratch memory.

@@ -61,8 +61,8 @@ type room struct {
 func (f *forward) newRoom(s *scratch) *room {
 	c := f.c
 	size := int64(c.Size())
-	s.reset(size*(f.d*Rows+Block*(f.d+f.e+3*Rows)+2*Rows*f.e+16*Rows) + 32*64)
-	r := &room{scratch: s, q: s.matrix(c, f.d, Rows), k: s.matrix(c, Block, f.d), v: s.matrix(c, Block, f.e),
+	s.reset(size*((f.d+16)*Rows+Block*(f.d+f.e+3*Rows)+2*Rows*f.e+16*Rows) + 32*64)
+	r := &room{scratch: s, q: s.turned(c, f.d), k: s.matrix(c, Block, f.d), v: s.matrix(c, Block, f.e),
 		x: s.matrix(c, Block, Rows), p: s.matrix(c, Block, Rows), b: s.matrix(c, Block, Rows), mask: f.newMask(s),
 		a: s.matrix(c, 1, Rows), one: s.matrix(c, 1, 8), acc: f.newSum(s, Rows, f.e)}
 	for i := range 2 {
@@ -79,7 +79,7 @@ func (f *forward) task(n int64) {
 	defer f.engine.scratch.Put(s)
 	at := f.tile(n)
 	r := f.newRoom(s)
-	f.copy(s, r.q, f.queries(f.q, at).transposed(), f.d, at.n)
+	f.columns(s, r.q, f.queries(f.q, at), at.n, f.d)
 	f.walk(r, at, f.add)
 	if f.hasNaN(s, r.acc, r.one) {
 		f.walk(r, at, f.guarded)
@@ -93,7 +93,7 @@ func (f *forward) task(n int64) {
 
 // walk runs the recurrence of a tile over the blocks of keys. The greatest scores
 // and the sums end in m[0] and l[0].
-func (f *forward) walk(r *room, at tile, add kernel.Executable) {
+func (f *forward) walk(r *room, at tile, add adder) {
 	head := at.head / f.group
 	k, v := f.head(f.k, at.batch, head), f.head(f.v, at.batch, head)
 	r.acc.reset(at.n, add)

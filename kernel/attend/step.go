@@ -5,13 +5,18 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64"
 )
 
 // load makes the kernels that every call needs.
 func (c *call) load(l *loader) {
+	if l.level != nil {
+		c.micro, c.panels = tilesOf(*l.level, c.c), amd64.PanelsOf(*l.level, c.c.Size())
+		c.add.micro = c.micro
+	}
 	l.load(&c.product, func() (*kernel.Kernel, error) { return productKernel(c.c) }, "product", c.c)
-	l.load(&c.add, func() (*kernel.Kernel, error) { return addKernel(c.c, false) }, "add", c.c)
-	l.load(&c.guarded, func() (*kernel.Kernel, error) { return addKernel(c.c, true) }, "guarded", c.c)
+	l.load(&c.add.x, func() (*kernel.Kernel, error) { return addKernel(c.c, false) }, "add", c.c)
+	l.load(&c.guarded.x, func() (*kernel.Kernel, error) { return addKernel(c.c, true) }, "guarded", c.c)
 	l.load(&c.greatest, func() (*kernel.Kernel, error) { return greatestKernel(c.c) }, "greatest", c.c)
 	c.copies = map[[3]uint8]kernel.Executable{}
 }
@@ -38,6 +43,18 @@ func (c *call) copy(s *scratch, to, from matrix, rows, cols int64) {
 	}
 	s.run(c.copies[[3]uint8{uint8(from.typ), uint8(row), uint8(col)}], [3]int64{rows, cols}, arg{from, 0, 1}, arg{to, 0, 1})
 }
+
+// columns copies the n rows of a matrix as columns.
+func (c *call) columns(s *scratch, to, from matrix, n, width int64) {
+	if c.panels != nil && from.typ == c.c && from.col == 1 && n > 0 && width > 0 {
+		s.turn(c.panels, to, from, n, width)
+		return
+	}
+	c.copy(s, to, from.transposed(), width, n)
+}
+
+// turned takes room for columns from the scratch memory, and what turn needs beyond.
+func (s *scratch) turned(c ir.DType, width int64) matrix { return s.matrix(c, width+16, Rows) }
 
 // mask is what hides keys inside a block: the numbers of the keys in it, and per
 // query the first and the last that it sees, all as floats, which hold them exactly.
@@ -70,9 +87,23 @@ func (m matrix) get(i int64) float64 {
 	return float64(*(*float32)(p))
 }
 
+// fill writes n adjacent elements.
 func (m matrix) fill(n int64, v float64) {
-	for i := range n {
-		m.set(i, v)
+	p := unsafe.Add(m.base, m.offset*int64(m.typ.Size()))
+	if m.typ == ir.F64 {
+		fill(unsafe.Slice((*float64)(p), n), v)
+	} else {
+		fill(unsafe.Slice((*float32)(p), n), float32(v))
+	}
+}
+
+func fill[T float32 | float64](x []T, v T) {
+	if v == 0 {
+		clear(x)
+		return
+	}
+	for i := range x {
+		x[i] = v
 	}
 }
 
@@ -103,7 +134,17 @@ func (c *call) products(s *scratch, out, x, z matrix, n, m, k int64) {
 		}
 		return
 	}
+	if c.micro != nil {
+		s.multiply(c.micro, out, x, z, n, m, k, nil)
+		return
+	}
 	s.run(c.product, [3]int64{n, m, k}, arg{x, 0, 2}, arg{z, 2, 1}, arg{out, 0, 1})
+}
+
+// adder is what takes products into sums.
+type adder struct {
+	micro *amd64.Tiles // if not nil, in place of x
+	x     kernel.Executable
 }
 
 // sum is a matrix of running sums [n, width] and the room of the next ones: kernels
@@ -111,17 +152,15 @@ func (c *call) products(s *scratch, out, x, z matrix, n, m, k int64) {
 type sum struct {
 	now, next matrix
 	n, width  int64
-	add       kernel.Executable
-	one       matrix // a factor of 1 for each row
+	add       adder
 }
 
 func (c *call) newSum(s *scratch, rows, width int64) *sum {
-	a := &sum{now: s.matrix(c.c, rows, width), next: s.matrix(c.c, rows, width), width: width}
-	return a
+	return &sum{now: s.matrix(c.c, rows, width), next: s.matrix(c.c, rows, width), width: width}
 }
 
 // reset starts again from 0, for n rows.
-func (a *sum) reset(n int64, add kernel.Executable) {
+func (a *sum) reset(n int64, add adder) {
 	a.n, a.add = n, add
 	a.now.fill(n*a.width, 0)
 }
@@ -132,7 +171,11 @@ func (a *sum) plus(s *scratch, factor, w, x matrix, k int64) {
 	if a.width == 0 {
 		return
 	}
-	s.run(a.add, [3]int64{a.n, a.width, k}, arg{w, 0, 2}, arg{x, 2, 1}, arg{a.now, 0, 1}, arg{factor, 0, -1}, arg{a.next, 0, 1})
+	if a.add.micro != nil {
+		s.multiply(a.add.micro, a.now, w, x, a.n, a.width, k, &factor)
+		return
+	}
+	s.run(a.add.x, [3]int64{a.n, a.width, k}, arg{w, 0, 2}, arg{x, 2, 1}, arg{a.now, 0, 1}, arg{factor, 0, -1}, arg{a.next, 0, 1})
 	a.now, a.next = a.next, a.now
 }
 
