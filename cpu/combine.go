@@ -11,17 +11,18 @@ type number interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// combiner combines elements that arrive with those that are there, each result
-// rounded to the dtype.
+// combiner combines elements that arrive with those that are there, in ascending
+// order of arrival, each result rounded to the dtype.
 type combiner[T any] struct {
 	// row combines s with d, element by element.
 	row func(d, s []T)
-	// each combines s[i] with d[place(index[i])·scale + i·step], in ascending i.
-	each func(d []T, p steps, index []int64, s []T)
+	// points combines s[i] with d[index[i]], and returns the position of the first
+	// index that lies outside of d, or -1.
+	points func(d []T, index []int64, s []T) int
+	// columns combines s[i] with d[index[i]·inner + i]. The indices lie in an axis of
+	// the extent.
+	columns func(d []T, extent, inner int, index []int64, s []T)
 }
-
-// steps are of one element to another: indices are of an axis of an extent.
-type steps struct{ extent, scale, step int }
 
 // place is an index as it counts from the beginning of an axis. It lies in the axis.
 func place(v int64, extent int) int { return int(v + v>>63&int64(extent)) }
@@ -36,10 +37,22 @@ func combinerOf[T number](mode int) combiner[T] {
 					d[i] += v
 				}
 			},
-			func(d []T, p steps, index []int64, s []T) {
+			func(d []T, index []int64, s []T) int {
 				s = s[:len(index)]
 				for i, v := range index {
-					d[place(v, p.extent)*p.scale+i*p.step] += s[i]
+					at := place(v, len(d))
+					if uint(at) >= uint(len(d)) {
+						return i
+					}
+					d[at] += s[i]
+				}
+				return -1
+			},
+			func(d []T, extent, inner int, index []int64, s []T) {
+				s = s[:len(index)]
+				for i, v := range index {
+					at := place(v, extent)*inner + i
+					d[at] += s[i]
 				}
 			}}
 	case ir.PutMul:
@@ -49,10 +62,22 @@ func combinerOf[T number](mode int) combiner[T] {
 					d[i] *= v
 				}
 			},
-			func(d []T, p steps, index []int64, s []T) {
+			func(d []T, index []int64, s []T) int {
 				s = s[:len(index)]
 				for i, v := range index {
-					d[place(v, p.extent)*p.scale+i*p.step] *= s[i]
+					at := place(v, len(d))
+					if uint(at) >= uint(len(d)) {
+						return i
+					}
+					d[at] *= s[i]
+				}
+				return -1
+			},
+			func(d []T, extent, inner int, index []int64, s []T) {
+				s = s[:len(index)]
+				for i, v := range index {
+					at := place(v, extent)*inner + i
+					d[at] *= s[i]
 				}
 			}}
 	case ir.PutMax:
@@ -62,11 +87,22 @@ func combinerOf[T number](mode int) combiner[T] {
 					d[i] = max(d[i], v)
 				}
 			},
-			func(d []T, p steps, index []int64, s []T) {
+			func(d []T, index []int64, s []T) int {
 				s = s[:len(index)]
 				for i, v := range index {
-					e := &d[place(v, p.extent)*p.scale+i*p.step]
-					*e = max(*e, s[i])
+					at := place(v, len(d))
+					if uint(at) >= uint(len(d)) {
+						return i
+					}
+					d[at] = max(d[at], s[i])
+				}
+				return -1
+			},
+			func(d []T, extent, inner int, index []int64, s []T) {
+				s = s[:len(index)]
+				for i, v := range index {
+					at := place(v, extent)*inner + i
+					d[at] = max(d[at], s[i])
 				}
 			}}
 	case ir.PutMin:
@@ -76,11 +112,22 @@ func combinerOf[T number](mode int) combiner[T] {
 					d[i] = min(d[i], v)
 				}
 			},
-			func(d []T, p steps, index []int64, s []T) {
+			func(d []T, index []int64, s []T) int {
 				s = s[:len(index)]
 				for i, v := range index {
-					e := &d[place(v, p.extent)*p.scale+i*p.step]
-					*e = min(*e, s[i])
+					at := place(v, len(d))
+					if uint(at) >= uint(len(d)) {
+						return i
+					}
+					d[at] = min(d[at], s[i])
+				}
+				return -1
+			},
+			func(d []T, extent, inner int, index []int64, s []T) {
+				s = s[:len(index)]
+				for i, v := range index {
+					at := place(v, extent)*inner + i
+					d[at] = min(d[at], s[i])
 				}
 			}}
 	}
@@ -90,11 +137,25 @@ func combinerOf[T number](mode int) combiner[T] {
 // replacer keeps what arrives last, bit for bit.
 func replacer[T any]() combiner[T] {
 	return combiner[T]{
-		func(d, s []T) { copy(d, s) },
-		func(d []T, p steps, index []int64, s []T) {
+		func(d, s []T) {
+			copy(d, s)
+		},
+		func(d []T, index []int64, s []T) int {
 			s = s[:len(index)]
 			for i, v := range index {
-				d[place(v, p.extent)*p.scale+i*p.step] = s[i]
+				at := place(v, len(d))
+				if uint(at) >= uint(len(d)) {
+					return i
+				}
+				d[at] = s[i]
+			}
+			return -1
+		},
+		func(d []T, extent, inner int, index []int64, s []T) {
+			s = s[:len(index)]
+			for i, v := range index {
+				at := place(v, extent)*inner + i
+				d[at] = s[i]
 			}
 		}}
 }
@@ -120,17 +181,29 @@ func halfCombiner(mode int, up func(uint16) float32, down func(float32) uint16) 
 				d[i] = down(f(up(d[i]), up(v)))
 			}
 		},
-		func(d []uint16, p steps, index []int64, s []uint16) {
+		func(d []uint16, index []int64, s []uint16) int {
 			s = s[:len(index)]
 			for i, v := range index {
-				e := &d[place(v, p.extent)*p.scale+i*p.step]
-				*e = down(f(up(*e), up(s[i])))
+				at := place(v, len(d))
+				if uint(at) >= uint(len(d)) {
+					return i
+				}
+				d[at] = down(f(up(d[at]), up(s[i])))
+			}
+			return -1
+		},
+		func(d []uint16, extent, inner int, index []int64, s []uint16) {
+			s = s[:len(index)]
+			for i, v := range index {
+				at := place(v, extent)*inner + i
+				d[at] = down(f(up(d[at]), up(s[i])))
 			}
 		}}
 }
 
-// put combines the elements of z with those of y by mode, to rows as p says.
-func (p *placing) put(c *Call, mode int, y, z Host) error {
+// put combines the elements of z with those of y by mode, to rows as p says. It
+// returns the position of the first index that lies outside of its axis, or -1.
+func (p *placing) put(c *Call, mode int, y, z Host) (outside int, err error) {
 	switch y.Type.DType {
 	case ir.F32:
 		return putAll(c, p, combinerOf[float32](mode), y, z)

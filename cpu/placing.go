@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
@@ -11,7 +12,7 @@ import (
 // placing says where elements go to or come from: of outer blocks, row i of n, with
 // inner elements, belongs to row index[i] of extent, an index that may count from
 // the end. With own, each element has an index of its own: that of (o, i, j) is at
-// (o·n + i)·inner + j. All indices lie in the axis.
+// (o·n + i)·inner + j. All indices lie in the axis, if inner is not 1.
 type placing struct {
 	outer, n, extent, inner int
 	own                     bool
@@ -26,26 +27,17 @@ func split(s ir.Shape, axis, count int) (outer, extent, inner int) {
 // outside returns the position of the first index that is not one of an axis of an
 // extent, or -1.
 func outside(c *Call, index []int64, extent int) int {
-	first := atomic.Int64{}
-	first.Store(int64(len(index)))
+	bad := newFirst()
 	inBlocks(c, len(index), func(from, to int) {
 		e := uint64(extent)
 		for i, v := range index[from:to] {
-			if uint64(v)+e < 2*e {
-				continue
-			}
-			for at := int64(from + i); ; {
-				old := first.Load()
-				if at >= old || first.CompareAndSwap(old, at) {
-					return
-				}
+			if uint64(v)+e >= 2*e {
+				bad.tell(from + i)
+				return
 			}
 		}
 	})
-	if at := int(first.Load()); at < len(index) {
-		return at
-	}
-	return -1
+	return bad.get()
 }
 
 // outOfRange is the error of an index that does not lie in its axis.
@@ -53,27 +45,55 @@ func outOfRange(s ir.Shape, at int, v int64, axis, extent int) error {
 	return ir.Errorf(ir.ErrData, "index out of range: index%s is %d, axis %d has extent %d", position(s, int64(at)), v, axis, extent)
 }
 
+// first is the least of the positions that it is told.
+type first struct{ at atomic.Int64 }
+
+func newFirst() *first {
+	f := &first{}
+	f.at.Store(math.MaxInt64)
+	return f
+}
+
+func (f *first) tell(at int) {
+	for {
+		old := f.at.Load()
+		if int64(at) >= old || f.at.CompareAndSwap(old, int64(at)) {
+			return
+		}
+	}
+}
+
+// get returns -1 if there was none.
+func (f *first) get() int {
+	if at := f.at.Load(); at < math.MaxInt64 {
+		return int(at)
+	}
+	return -1
+}
+
 // putAll combines z with y. What belongs to one element of y is combined in
 // ascending order of its rows, on one thread: threads share outer blocks, columns,
 // or, where there are too few of both, the rows of y.
-func putAll[T any](c *Call, p *placing, f combiner[T], y, z Host) error {
+func putAll[T any](c *Call, p *placing, f combiner[T], y, z Host) (int, error) {
 	d, s := view[T](y.Data), view[T](z.Data)
 	if len(s) == 0 {
-		return nil
+		return -1, nil
 	}
 	threads := c.Threads()
 	if p.inner == 1 {
 		if p.outer < threads && p.n >= spreadRows {
 			return putSpread(c, p, f, d, s)
 		}
-		one := steps{p.extent, 1, 0}
+		bad := newFirst()
 		tasks := min(p.outer, max(1, p.outer*p.n/blockSize))
 		c.Parallel(tasks, func(t int) {
 			for o := p.outer * t / tasks; o < p.outer*(t+1)/tasks; o++ {
-				f.each(d[o*p.extent:(o+1)*p.extent], one, p.of(o), s[o*p.n:(o+1)*p.n])
+				if at := f.points(d[o*p.extent:(o+1)*p.extent], p.of(o), s[o*p.n:(o+1)*p.n]); at >= 0 {
+					bad.tell(p.positionOf(o, at))
+				}
 			}
 		})
-		return nil
+		return bad.get(), nil
 	}
 	// Columns are cut at multiples of 32 elements: cache lines are not shared.
 	cuts := 1
@@ -82,14 +102,14 @@ func putAll[T any](c *Call, p *placing, f combiner[T], y, z Host) error {
 	}
 	if len(s) < blockSize {
 		putColumns(p, f, d, s, 0, p.outer, 0, p.inner)
-		return nil
+		return -1, nil
 	}
 	c.Parallel(p.outer*cuts, func(t int) {
 		o, k := t/cuts, t%cuts
 		cut := func(k int) int { return min(p.inner, (p.inner*k/cuts+31)/32*32) }
 		putColumns(p, f, d, s, o, o+1, cut(k), cut(k+1))
 	})
-	return nil
+	return -1, nil
 }
 
 // of returns the indices of an outer block.
@@ -98,6 +118,15 @@ func (p *placing) of(o int) []int64 {
 		return p.index[o*p.n*p.inner : (o+1)*p.n*p.inner]
 	}
 	return p.index
+}
+
+// positionOf is the position in p.index of the index of row i of an outer block,
+// where inner is 1.
+func (p *placing) positionOf(o, i int) int {
+	if p.own {
+		return o*p.n + i
+	}
+	return i
 }
 
 // putColumns combines the columns from to to of some outer blocks.
@@ -111,7 +140,7 @@ func putColumns[T any](p *placing, f combiner[T], d, s []T, first, last, from, t
 				f.row(d[at:][from:to], row[from:to])
 				continue
 			}
-			f.each(d[o*p.extent*p.inner+from:], steps{p.extent, p.inner, 1}, index[i*p.inner:][from:to], row[from:to])
+			f.columns(d[o*p.extent*p.inner+from:], p.extent, p.inner, index[i*p.inner:][from:to], row[from:to])
 		}
 	}
 }
@@ -124,29 +153,38 @@ const spread = 64
 
 // putSpread is putAll for rows of one element: they are first brought together by
 // ranges of y, in which they keep their order, and each range is one thread's.
-func putSpread[T any](c *Call, p *placing, f combiner[T], d, s []T) error {
+func putSpread[T any](c *Call, p *placing, f combiner[T], d, s []T) (int, error) {
 	var zero T
 	w, err := c.Scratch(8 * p.n)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	v, err := c.Scratch(p.n * int(unsafe.Sizeof(zero)))
 	if err != nil {
-		return err
+		return -1, err
 	}
 	index, values := view[int64](w), view[T](v)
 	shift := max(0, bits.Len(uint(p.extent-1))-6)
 	blocks := 4 * c.Threads()
 	ends := make([][spread]int, blocks)
+	bad := newFirst()
 	for o := range p.outer {
 		from, src := p.of(o), s[o*p.n:(o+1)*p.n]
 		c.Parallel(blocks, func(b int) {
-			e := &ends[b]
+			e, begin := &ends[b], p.n*b/blocks
 			clear(e[:])
-			for _, v := range from[p.n*b/blocks : p.n*(b+1)/blocks] {
-				e[place(v, p.extent)>>shift%spread]++
+			for i, v := range from[begin : p.n*(b+1)/blocks] {
+				at := place(v, p.extent)
+				if uint(at) >= uint(p.extent) {
+					bad.tell(p.positionOf(o, begin+i))
+					return
+				}
+				e[at>>shift%spread]++
 			}
 		})
+		if at := bad.get(); at >= 0 {
+			return at, nil
+		}
 		var begins [spread + 1]int
 		sum := 0
 		for r := range spread {
@@ -166,8 +204,8 @@ func putSpread[T any](c *Call, p *placing, f combiner[T], d, s []T) error {
 		})
 		out := d[o*p.extent : (o+1)*p.extent]
 		c.Parallel(spread, func(r int) {
-			f.each(out, steps{p.extent, 1, 0}, index[begins[r]:begins[r+1]], values[begins[r]:begins[r+1]])
+			f.points(out, index[begins[r]:begins[r+1]], values[begins[r]:begins[r+1]])
 		})
 	}
-	return nil
+	return -1, nil
 }

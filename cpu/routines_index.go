@@ -22,11 +22,18 @@ func scatterAdd(c *Call) error {
 	p := &placing{index: view[int64](c.In[1].Data)}
 	p.n = len(p.index)
 	p.outer, p.extent, p.inner = split(shape, axis, 1)
-	if at := outside(c, p.index, p.extent); at >= 0 {
+	at := -1
+	if p.outer*p.inner != 1 {
+		at = outside(c, p.index, p.extent)
+	}
+	if at < 0 {
+		copyAll(c, c.Out[0].Data, c.In[0].Data)
+		at, err = p.put(c, ir.PutAdd, c.Out[0], c.In[2])
+	}
+	if at >= 0 {
 		return ir.Errorf(ir.ErrData, "index out of range: index[%d] is %d, the axis has extent %d", at, p.index[at], p.extent)
 	}
-	copyAll(c, c.Out[0].Data, c.In[0].Data)
-	return p.put(c, ir.PutAdd, c.Out[0], c.In[2])
+	return err
 }
 
 // copyAll copies bytes, in blocks that threads share.
@@ -48,18 +55,24 @@ func scatterAlong(c *Call) error {
 	}
 	p := &placing{n: shape[axis], own: true, index: view[int64](index.Data)}
 	p.outer, p.extent, p.inner = split(x.Type.Shape, axis, 1)
-	if shape.Size() > 0 {
-		if at := outside(c, p.index, p.extent); at >= 0 {
-			return outOfRange(index.Type.Shape, at, p.index[at], axis, p.extent)
-		}
+	same := index.Type.Shape.Equal(shape)
+	at := -1
+	if shape.Size() > 0 && !(same && p.inner == 1) {
+		at = outside(c, p.index, p.extent)
 	}
-	if !index.Type.Shape.Equal(shape) {
-		if p.index, err = expand(c, p.index, index.Type.Shape, shape); err != nil {
-			return err
+	if at < 0 {
+		if !same {
+			if p.index, err = expand(c, p.index, index.Type.Shape, shape); err != nil {
+				return err
+			}
 		}
+		copyAll(c, c.Out[0].Data, x.Data)
+		at, err = p.put(c, int(c.Node.Attr("mode").Int), c.Out[0], z)
 	}
-	copyAll(c, c.Out[0].Data, x.Data)
-	return p.put(c, int(c.Node.Attr("mode").Int), c.Out[0], z)
+	if at >= 0 {
+		return outOfRange(index.Type.Shape, at, p.index[at], axis, p.extent)
+	}
+	return err
 }
 
 // expand broadcasts an index to a shape.
@@ -202,5 +215,6 @@ func scatterND(c *Call) error {
 		return err
 	}
 	copyAll(c, c.Out[0].Data, c.In[0].Data)
-	return p.put(c, int(c.Node.Attr("mode").Int), c.Out[0], c.In[2])
+	_, err = p.put(c, int(c.Node.Attr("mode").Int), c.Out[0], c.In[2])
+	return err
 }

@@ -3,7 +3,7 @@
 //
 // What is sorted are items: a key of 32 bits above the place of its element, so
 // that items differ, every way of sorting them gives the same order, and equal keys
-// keep the order of their places. Keys of 64 bits are sorted by halves.
+// keep the order of their places. Keys of 64 bits are sorted by their upper half first.
 package keysort
 
 import "unsafe"

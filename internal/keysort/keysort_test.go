@@ -31,6 +31,8 @@ var spreads = map[string]func(r *rand.Rand, i int) uint64{
 	"one":        func(r *rand.Rand, i int) uint64 { return 77 << 40 },
 	"high":       func(r *rand.Rand, i int) uint64 { return r.Uint64N(900) << 50 },
 	"middle":     func(r *rand.Rand, i int) uint64 { return 1<<63 | r.Uint64N(1<<20)<<25 | 3 },
+	"halves":     func(r *rand.Rand, i int) uint64 { return r.Uint64N(3)<<62 | r.Uint64()>>34 },
+	"runs":       func(r *rand.Rand, i int) uint64 { return r.Uint64N(1000)<<40 | r.Uint64N(50) },
 	"ascending":  func(r *rand.Rand, i int) uint64 { return uint64(i) * 0x10001 },
 	"descending": func(r *rand.Rand, i int) uint64 { return math.MaxUint64 - uint64(i)*0x1000001 },
 }

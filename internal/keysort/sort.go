@@ -2,6 +2,7 @@ package keysort
 
 import (
 	"math/bits"
+	"sync"
 	"sync/atomic"
 )
 
@@ -138,8 +139,12 @@ func sortLong(w Workers, items, tmp []uint64) []uint64 {
 // Sort64 sorts keys of 64 bits: the places in the lower halves of the items that it
 // returns have the order of the keys, and of themselves where those are equal.
 // items, tmp and places are workspace as long as keys.
+//
+// Items have the highest 32 of the bits that vary. Where those are equal, the rest
+// decides: in runs that are short, unless few of the upper bits vary.
 func Sort64(w Workers, keys, items, tmp []uint64, places []uint32) []uint64 {
 	n := len(keys)
+	s := &sort64{keys: keys, places: places[:n]}
 	blocks := 1
 	if n >= parallel {
 		blocks = w.Threads()
@@ -151,7 +156,6 @@ func Sort64(w Workers, keys, items, tmp []uint64, places []uint32) []uint64 {
 		}
 		w.Parallel(blocks, func(b int) { do(n*b/blocks, n*(b+1)/blocks) })
 	}
-	// Bits in which all keys agree are left out: often what remains has 32.
 	var varies atomic.Uint64
 	each(func(from, to int) {
 		v := uint64(0)
@@ -160,34 +164,89 @@ func Sort64(w Workers, keys, items, tmp []uint64, places []uint32) []uint64 {
 		}
 		varies.Or(v)
 	})
-	v := varies.Load()
-	low := uint(bits.TrailingZeros64(v | 1<<63))
+	shift := uint(max(0, bits.Len64(varies.Load())-32))
 	items, tmp = items[:n], tmp[:n]
 	each(func(from, to int) {
 		for i := from; i < to; i++ {
-			items[i] = keys[i]>>low<<32 | uint64(i)
+			items[i] = keys[i]>>shift<<32 | uint64(i)
 		}
 	})
-	sorted := Sort(w, items, tmp)
-	if v>>low>>32 == 0 {
-		return sorted
+	s.items, s.tmp = Sort(w, items, tmp), tmp
+	if shift == 0 {
+		return s.items
 	}
-	if &sorted[0] == &tmp[0] {
-		items, tmp = tmp, items
+	if &s.items[0] == &tmp[0] {
+		s.tmp = items
 	}
-	places = places[:n]
-	each(func(from, to int) {
-		for i := from; i < to; i++ {
-			at := uint32(items[i])
-			places[i] = at
-			tmp[i] = keys[at]>>low>>32<<32 | uint64(i)
+	s.rest = shift
+	// Runs are divided before any is sorted, which uses its items as workspace.
+	begins := make([]int, blocks+1)
+	for b := range begins {
+		at := n * b / blocks
+		for at > 0 && at < n && s.items[at]>>32 == s.items[at-1]>>32 {
+			at++
 		}
-	})
-	sorted = Sort(w, tmp, items)
-	each(func(from, to int) {
-		for i, x := range sorted[from:to] {
-			sorted[from+i] = uint64(places[uint32(x)])
+		begins[b] = at
+	}
+	if blocks == 1 {
+		s.runs(0, n)
+	} else {
+		w.Parallel(blocks, func(b int) { s.runs(begins[b], begins[b+1]) })
+	}
+	for _, r := range s.long {
+		s.run(w, r[0], r[1])
+	}
+	return s.items
+}
+
+// sort64 is a sort of keys whose upper bits are sorted.
+type sort64 struct {
+	keys, items, tmp []uint64
+	places           []uint32
+	rest             uint // bits of a key that are not in its item
+	mu               sync.Mutex
+	long             [][2]int // runs that are worth more than one thread
+}
+
+// runs sorts the runs between two places, at which runs begin.
+func (s *sort64) runs(from, to int) {
+	for from < to {
+		end := from + 1
+		for end < to && s.items[end]>>32 == s.items[from]>>32 {
+			end++
 		}
-	})
-	return sorted
+		switch {
+		case end-from >= parallel:
+			s.mu.Lock()
+			s.long = append(s.long, [2]int{from, end})
+			s.mu.Unlock()
+		case end-from > 1:
+			s.run(Serial{}, from, end)
+		}
+		from = end
+	}
+}
+
+// run sorts a run of items by what they lack of their keys.
+func (s *sort64) run(w Workers, from, to int) {
+	run := s.items[from:to]
+	if len(run) <= 16 {
+		for i := 1; i < len(run); i++ {
+			v := run[i]
+			k, j := s.keys[uint32(v)], i
+			for ; j > 0 && s.keys[uint32(run[j-1])] > k; j-- {
+				run[j] = run[j-1]
+			}
+			run[j] = v
+		}
+		return
+	}
+	places, tmp, upper := s.places[from:to], s.tmp[from:to], run[0]>>32<<32
+	for i, v := range run {
+		places[i] = uint32(v)
+		tmp[i] = s.keys[uint32(v)]&(1<<s.rest-1)<<32 | uint64(i)
+	}
+	for i, v := range Sort(w, tmp, run) {
+		run[i] = upper | uint64(places[uint32(v)])
+	}
 }
