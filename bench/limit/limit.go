@@ -45,12 +45,13 @@ type Machine struct {
 	routines map[Kind]*amd64.Routine
 	memory   []byte // that bandwidths are measured in
 	whole    []byte // memory before it was aligned
+	clock    Clock
 }
 
 // Open generates the loops. On a target or processor without a generator the error
 // has kind [ir.ErrUnsupported].
 func Open() (*Machine, error) {
-	m := &Machine{level: amd64.AVX512, routines: map[Kind]*amd64.Routine{}}
+	m := &Machine{level: amd64.AVX512, routines: map[Kind]*amd64.Routine{}, clock: Wall()}
 	if !amd64.Available(m.level) {
 		m.level = amd64.AVX2
 	}
@@ -82,6 +83,9 @@ func (m *Machine) Close() {
 	release(m.whole)
 	m.routines, m.memory, m.whole = nil, nil, nil
 }
+
+// SetClock measures by another clock than [Wall].
+func (m *Machine) SetClock(c Clock) { m.clock = c }
 
 // Level is the instruction set of the loops.
 func (m *Machine) Level() amd64.Level { return m.level }
@@ -160,14 +164,14 @@ func (m *Machine) run(threads int, d time.Duration, work func(thread int) func()
 		for ready.Add(1); ready.Load() < int32(threads); {
 			runtime.Gosched()
 		}
-		start := time.Now()
+		start := m.clock()
 		done, batch := 0.0, 1
 		for {
 			for range batch {
 				done += call()
 			}
-			took := time.Since(start)
-			if took >= d {
+			took := m.clock() - start
+			if took >= d && took > 0 {
 				rates[i] = done / took.Seconds()
 				return
 			}

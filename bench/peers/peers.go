@@ -42,7 +42,8 @@ type Request struct {
 	Threads  int    `json:"threads"`
 	Warmup   int    `json:"warmup"` // calls that are not measured
 	Rounds   int    `json:"rounds"`
-	MS       int    `json:"ms"` // a round is as many calls as take so many milliseconds, at least one
+	MS       int    `json:"ms"`              // a round is as many calls as take so many milliseconds, at least one
+	Clock    string `json:"clock,omitempty"` // "cpu": the time that processors spend on the peer
 
 	// Model is the workload as an ONNX file, for peers that run such.
 	Model  string  `json:"model,omitempty"`

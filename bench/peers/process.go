@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -80,6 +81,9 @@ func environment(threads int) []string {
 	env := []string{"MALLOC_MMAP_THRESHOLD_=2000000000", "MALLOC_TRIM_THRESHOLD_=2000000000", "MALLOC_TOP_PAD_=67108864"}
 	for _, v := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
 		env = append(env, fmt.Sprintf("%s=%d", v, threads))
+	}
+	if threads > 1 && threads == runtime.NumCPU() { // some systems pack threads that are not bound
+		env = append(env, "OMP_PROC_BIND=close", "OMP_PLACES=threads")
 	}
 	return env
 }

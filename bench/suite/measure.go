@@ -40,7 +40,7 @@ type PeerResult struct {
 // measure lets Sinter, the limit and the peers take turns.
 func (s *Suite) measure(ctx context.Context, w *workload.Workload, threads int, model string, inputs []peers.Input) Result {
 	r := Result{Workload: w.Name(), Group: w.Group, Threads: threads, Rounds: s.opt.Rounds}
-	own := &contender{dev: s.devices[threads], run: w.Prepare(s.devices[threads])}
+	own := &contender{dev: s.devices[threads], run: w.Prepare(s.devices[threads]), now: s.clock, whole: s.opt.CPU}
 	defer own.run.Release()
 	if err := own.warm(ctx); err != nil {
 		r.Error = err.Error()
@@ -51,6 +51,9 @@ func (s *Suite) measure(ctx context.Context, w *workload.Workload, threads int, 
 	ask.Model, ask.Inputs = model, inputs
 	rivals := s.rivals(w, threads, ask)
 	ask.Rounds, ask.Warmup, ask.MS = 1, 1, max(1, int(s.opt.Turn/time.Millisecond))
+	if s.opt.CPU {
+		ask.Clock = "cpu"
+	}
 
 	var kernel, call, share []float64
 	theirs := make([][]float64, len(rivals))
@@ -118,6 +121,8 @@ func (s *Suite) rivals(w *workload.Workload, threads int, ask peers.Request) []*
 type contender struct {
 	dev   *sinter.Device
 	run   *workload.Run
+	now   limit.Clock
+	whole bool          // the time of kernels is that of the process
 	clock time.Duration // what reading the clock adds to the time of a kernel
 	once  time.Duration // of a call
 }
@@ -163,15 +168,20 @@ func (c *contender) kernels(ctx context.Context, turn time.Duration) (float64, e
 	}
 	before, n := counting.Counters(), 0
 	batch := int(min(max(time.Millisecond/max(c.once, time.Microsecond), 1), 64))
-	for start := time.Now(); n == 0 || time.Since(start) < turn; n += batch {
+	start := c.now()
+	for ; n == 0 || c.now()-start < turn; n += batch {
 		if err := c.step(ctx, batch); err != nil {
 			window.Abandon()
 			return 0, err
 		}
 	}
+	process := c.now() - start
 	after := counting.Counters()
 	if _, err := window.End(ctx); err != nil {
 		return 0, err
+	}
+	if c.whole {
+		return max(float64(process)/float64(n), 1), nil
 	}
 	timed := after.Kernels - before.Kernels + after.Routines - before.Routines
 	took := after.KernelTime - before.KernelTime - time.Duration(timed)*c.clock
@@ -180,13 +190,13 @@ func (c *contender) kernels(ctx context.Context, turn time.Duration) (float64, e
 
 // calls measures the time from recording a call to the end of its work.
 func (c *contender) calls(ctx context.Context, turn time.Duration) (float64, error) {
-	n, start := 0, time.Now()
-	for ; n == 0 || time.Since(start) < turn; n++ {
+	n, start := 0, c.now()
+	for ; n == 0 || c.now()-start < turn; n++ {
 		if err := c.step(ctx, 1); err != nil {
 			return 0, err
 		}
 	}
-	return float64(time.Since(start)) / float64(n), nil
+	return max(float64(c.now()-start)/float64(n), 1), nil
 }
 
 // clockCost is the time between two readings of the clock, at the least.

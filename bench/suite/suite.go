@@ -29,6 +29,7 @@ type Options struct {
 	Rounds    int      // 9 by default, at least 1; intervals need 6
 	Turn      time.Duration
 	Quick     bool // few workloads, short rounds
+	CPU       bool // measure the time that processors spend, of one thread: for machines that do other work too
 	Where     peers.Options
 	Device    cpu.Options // of Sinter; ID and Threads are set
 	// Note is told what is skipped, and why. It may be nil.
@@ -36,6 +37,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
+	if o.CPU {
+		if o.Threads == nil {
+			o.Threads = []int{1}
+		}
+		if len(o.Threads) != 1 || o.Threads[0] != 1 {
+			return o, ir.Errorf(ir.ErrArgument, "threads are %v, expected 1: the time of processors is that of all threads together", o.Threads)
+		}
+	}
 	if len(o.Threads) == 0 {
 		o.Threads = []int{1}
 		if n := runtime.GOMAXPROCS(0); n > 1 {
@@ -81,9 +90,11 @@ type Suite struct {
 	opt     Options
 	chosen  []*workload.Workload
 	machine *limit.Machine // nil where limits are not measured
+	clock   limit.Clock
 	devices map[int]*sinter.Device
 	peers   map[int][]*peers.Peer // by threads
 	dir     string                // of the peers' programs and models
+	models  int                   // that were written
 }
 
 // Open starts what is installed. Errors of kind [ir.ErrArgument] are the options'.
@@ -92,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Suite{opt: o, devices: map[int]*sinter.Device{}, peers: map[int][]*peers.Peer{}}
+	s := &Suite{opt: o, clock: limit.Wall(), devices: map[int]*sinter.Device{}, peers: map[int][]*peers.Peer{}}
 	if s.chosen, err = workload.Select(o.Workloads); err != nil {
 		return nil, err
 	}
@@ -105,10 +116,18 @@ func Open(ctx context.Context, o Options) (*Suite, error) {
 		}
 		s.chosen = few
 	}
+	if o.CPU {
+		if s.clock, err = limit.CPU(); err != nil {
+			return nil, err
+		}
+	}
 	if s.machine, err = limit.Open(); errors.Is(err, ir.ErrUnsupported) {
 		o.Note("without limits: " + err.Error())
 	} else if err != nil {
 		return nil, err
+	}
+	if s.machine != nil {
+		s.machine.SetClock(s.clock)
 	}
 	for _, n := range o.Threads {
 		opt := o.Device
@@ -219,7 +238,8 @@ func (s *Suite) model(ctx context.Context, w *workload.Workload) (string, []peer
 	if err != nil {
 		return "", nil
 	}
-	path := filepath.Join(s.dir, "workload.onnx")
+	s.models++
+	path := filepath.Join(s.dir, fmt.Sprintf("workload%d.onnx", s.models)) // peers know models by their path
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		s.opt.Note(fmt.Sprintf("%s has no model: %v", w.Name(), err))
 		return "", nil

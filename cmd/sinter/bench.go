@@ -27,6 +27,7 @@ type benchWorkloads struct {
 	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime. (default: all that are installed)"`
 	Rounds    *int     `name:"rounds" placeholder:"N" help:"Rounds in which all take turns; intervals need 6. (default: 9)"`
 	Quick     bool     `name:"quick" help:"Few workloads and short rounds."`
+	Clock     string   `name:"clock" enum:"wall,cpu" default:"wall" placeholder:"NAME" help:"wall, or cpu: the time that processors spend, of one thread, kernels with the host's part; for machines that do other work too. (default ${default})"`
 	Markdown  bool     `name:"markdown" help:"Print Markdown."`
 	Python    string   `name:"python" placeholder:"FILE" help:"Python that has numpy and torch. (default: python3)"`
 	Node      string   `name:"node-modules" placeholder:"DIR" help:"Folder of node packages with onnxruntime-node. (default: NODE_PATH)"`
@@ -62,7 +63,7 @@ func given(flags map[string]bool) string {
 func (c *benchCmd) Run(e *env) error {
 	if c.Model != "" {
 		if f := given(map[string]bool{"--workloads": c.Workloads != nil, "--peers": c.Peers != nil, "--rounds": c.Rounds != nil,
-			"--quick": c.Quick, "--markdown": c.Markdown, "--python": c.Python != "", "--node-modules": c.Node != ""}); f != "" {
+			"--quick": c.Quick, "--clock": c.Clock != "wall", "--markdown": c.Markdown, "--python": c.Python != "", "--node-modules": c.Node != ""}); f != "" {
 			return usage("%s: not with a model", f)
 		}
 		return c.runModel(e)
@@ -76,7 +77,7 @@ func (c *benchCmd) Run(e *env) error {
 }
 
 func (c *benchCmd) options(e *env) (suite.Options, error) {
-	o := suite.Options{Workloads: c.Workloads, Threads: c.Threads, Peers: c.Peers, Quick: c.Quick,
+	o := suite.Options{Workloads: c.Workloads, Threads: c.Threads, Peers: c.Peers, Quick: c.Quick, CPU: c.Clock == "cpu",
 		Where: peers.Options{Python: c.Python, NodePath: c.Node},
 		Note:  func(s string) { e.stderr.printf("%s\n", s) }}
 	switch {

@@ -13,6 +13,8 @@ func TestBenchUsageErrors(t *testing.T) {
 		"bench --peers c --no-peer":          `--peers and --no-peer`,
 		"bench --threads 0":                  `threads is 0, expected 1 to 1024`,
 		"bench --threads one":                `--threads`,
+		"bench --clock sun":                  `--clock`,
+		"bench --clock cpu --threads 2":      `threads are [2], expected 1`,
 		"bench --rounds 0":                   `--rounds is 0, expected 1 to 10000`,
 		"bench --json --markdown":            `--json and --markdown`,
 		"bench --batch 4 --runs 3":           `--batch, --runs: only with a model`,

@@ -19,6 +19,7 @@ struct request {
 	long sizes[MAX_SIZES];
 	int nsizes, threads, warmup, rounds;
 	double ms; // a round lasts at least so long
+	clockid_t clock;
 };
 
 // workload is what can be measured. prepare makes its memory and returns why it
@@ -60,9 +61,9 @@ static inline void *buffer(int number, size_t bytes) {
 	return kept[number].p;
 }
 
-static double seconds(void) {
+static double seconds(clockid_t clock) {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
@@ -98,6 +99,9 @@ static struct request parse(const char *line) {
 	r.warmup = number_of(line, "warmup", 1);
 	r.rounds = number_of(line, "rounds", 1);
 	r.ms = number_of(line, "ms", 2);
+	char clock[8];
+	word_of(line, "clock", clock, sizeof clock);
+	r.clock = strcmp(clock, "cpu") ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
 	const char *p = after(line, "sizes");
 	while (p && *p && *p != ']' && r.nsizes < MAX_SIZES) {
 		char *end;
@@ -110,14 +114,14 @@ static struct request parse(const char *line) {
 	return r;
 }
 
-static double measure(const struct workload *w, double ms) {
-	double start = seconds(), took = 0;
+static double measure(const struct workload *w, double ms, clockid_t clock) {
+	double start = seconds(clock), took = 0;
 	long n = 0, batch = 1;
 	do { // batches grow, so that the clock weighs little
 		for (long i = 0; i < batch; i++)
 			w->run();
 		n += batch;
-		took = seconds() - start;
+		took = seconds(clock) - start;
 		if (took * 1e3 < ms / 8)
 			batch *= 2;
 	} while (took * 1e3 < ms);
@@ -153,7 +157,7 @@ int main(void) {
 			w->run();
 		printf("{\"ns\":[");
 		for (int i = 0; i < r.rounds; i++)
-			printf("%s%.1f", i ? "," : "", measure(w, r.ms));
+			printf("%s%.1f", i ? "," : "", measure(w, r.ms, r.clock));
 		printf("]}\n");
 	}
 	return 0;
