@@ -26,6 +26,7 @@ type Device struct {
 	routines map[string]Routine
 	busy     time.Duration // on nodes and launches, while windows are open
 	windows  int
+	current  launched    // the launch that runs
 	among    []ir.Node   // of the function whose operations run one by one
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
 
@@ -215,20 +216,18 @@ func (d *Device) Sync(ctx context.Context) error {
 // may then still run later, so it must not touch what the caller gave up: the
 // results are handed over only if it ran in time.
 func (d *Device) do(ctx context.Context, f func()) error {
-	done := make(chan error, 1)
+	w := newWaiter()
 	err := d.q.add(task{
-		run:  func() { f(); done <- nil },
-		fail: func(err error) { done <- err },
+		run:  func() { f(); w.done(nil) },
+		fail: w.done,
 	})
 	if err != nil {
 		return err
 	}
-	select {
-	case err := <-done:
+	if ok, err := w.wait(ctx); ok {
 		return err
-	case <-ctx.Done():
-		return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for the device", Device: d.opt.ID, Cause: ctx.Err()}
 	}
+	return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for the device", Device: d.opt.ID, Cause: ctx.Err()}
 }
 
 // inOrder runs a short f behind everything queued, as do does; at once, on the

@@ -37,12 +37,27 @@ func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
 }
 
 // launched is a launch on its way through the device. Results become known only
-// once they are computed: until then what ids name is as before.
+// once they are computed: until then what ids name is as before. Its memory serves
+// one launch after the other.
 type launched struct {
 	d       *Device
 	l       *backend.Launch
 	results []result
 	copies  []*entry // of operands that do not lie row-major
+
+	parts    []part
+	launches []kernel.Launch
+	args     []kernel.Operand
+}
+
+// reset makes r the launch l.
+func (r *launched) reset(d *Device, l *backend.Launch) {
+	clear(r.results)
+	clear(r.parts)
+	clear(r.launches)
+	clear(r.args)
+	r.d, r.l, r.results, r.copies = d, l, r.results[:0], nil
+	r.parts, r.launches, r.args = r.parts[:0], r.launches[:0], r.args[:0]
 }
 
 // result is a tensor that the launch writes.
@@ -58,8 +73,10 @@ type result struct {
 // tensors or as errors, and what it consumes is freed.
 func (d *Device) runLaunch(l *backend.Launch) {
 	if len(l.Pieces) > 0 {
-		r := &launched{d: d, l: l}
+		r := &d.current
+		r.reset(d, l)
 		runTask(&task{run: r.run, fail: r.fail})
+		r.reset(d, nil)
 	}
 	for _, id := range l.Consumes {
 		d.drop(id)
@@ -194,22 +211,29 @@ func (r *launched) bind() ([]part, error) {
 	if err := r.allocate(); err != nil {
 		return nil, err
 	}
-	parts := make([]part, len(r.l.Pieces))
+	n := 0
+	for i := range r.l.Pieces {
+		n += len(r.l.Pieces[i].Args)
+	}
+	r.args = slices.Grow(r.args, n) // launches and parts point into what is grown
+	r.launches = slices.Grow(r.launches, len(r.l.Pieces))
 	for i := range r.l.Pieces {
 		p := &r.l.Pieces[i]
 		c := p.Kernel.(*compiledKernel)
-		run := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params, Args: make([]kernel.Operand, len(p.Args))}
+		from := len(r.args)
 		for j := range p.Args {
 			a := &p.Args[j]
 			e, err := r.memory(a, c.k.Args[j].Dir)
 			if err != nil {
 				return nil, err
 			}
-			run.Args[j] = operand(e.buf, e.layout.Offset+a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+			r.args = append(r.args, operand(e.buf, e.layout.Offset+a.Offset, a.Strides, a.GatherStride, a.GatherExtent))
 		}
-		parts[i] = part{&c.ready, run}
+		r.launches = append(r.launches, kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params,
+			Args: r.args[from:len(r.args):len(r.args)]})
+		r.parts = append(r.parts, part{&c.ready, &r.launches[i]})
 	}
-	return parts, nil
+	return r.parts, nil
 }
 
 // allocate makes the entries of the results. One that is known already is written

@@ -50,9 +50,10 @@ func (p *part) traffic() (read, written int64) {
 }
 
 // runParts runs the parts of one function, in any order or at once, and counts
-// them as one kernel. It returns the fault at the lowest index.
+// them as one kernel. It returns the fault at the lowest index. parts is the
+// callee's to change.
 func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
-	live := parts[:0:0]
+	live := parts[:0]
 	for _, p := range parts {
 		empty := false
 		for _, n := range p.l.Extents {

@@ -18,21 +18,25 @@ type task struct {
 }
 
 // queue hands tasks to the device goroutine, in order, holding at most limit
-// operations.
+// operations. Out of tasks, the goroutine parks at once: one who makes work and
+// waits for it then hands his processor over, which takes a microsecond, where one
+// that looks for work on another processor would have to be there.
 type queue struct {
 	mu     sync.Mutex
 	tasks  []task
+	spare  []task // memory for the next tasks
 	ops    int
 	limit  int
+	parked bool          // the goroutine waits for wake
 	wake   chan struct{} // buffered: something to do
-	room   chan struct{} // closed and replaced when room appears
+	room   chan struct{} // closed when room appears; nil if nobody waits for some
 	busy   bool          // the goroutine has tasks in hand
 	closed bool
 	done   chan struct{} // the goroutine ended
 }
 
 func newQueue(limit int) *queue {
-	return &queue{limit: limit, wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
+	return &queue{limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 var errClosed = ir.Errorf(ir.ErrClosed, "the device is closed")
@@ -68,15 +72,23 @@ func (q *queue) try(t task, always bool) (<-chan struct{}, error) {
 		return nil, errClosed
 	}
 	if !always && t.ops > 0 && q.ops > 0 && q.ops+t.ops > q.limit {
+		if q.room == nil {
+			q.room = make(chan struct{})
+		}
 		return q.room, nil
 	}
 	q.tasks = append(q.tasks, t)
 	q.ops += t.ops
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.rouse()
 	return nil, nil
+}
+
+// rouse wakes the device goroutine if it is parked. The lock is held.
+func (q *queue) rouse() {
+	if q.parked {
+		q.parked = false
+		q.wake <- struct{}{}
+	}
 }
 
 // loop is the body of the device goroutine.
@@ -85,27 +97,41 @@ func (q *queue) loop() {
 	for {
 		q.mu.Lock()
 		tasks := q.tasks
-		q.tasks, q.busy = nil, len(tasks) > 0
-		closed := q.closed
+		q.busy = len(tasks) > 0
+		if q.busy {
+			q.tasks, q.spare = q.spare[:0], nil
+		}
+		q.parked = !q.busy && !q.closed
+		parked := q.parked
 		q.mu.Unlock()
-		if len(tasks) == 0 {
-			if closed {
-				return
-			}
+		if parked {
 			<-q.wake
 			continue
+		}
+		if len(tasks) == 0 {
+			return
 		}
 		for i := range tasks {
 			runTask(&tasks[i])
 			q.mu.Lock()
 			q.ops -= tasks[i].ops
 			tasks[i] = task{}
-			close(q.room)
-			q.room = make(chan struct{})
+			if q.room != nil {
+				close(q.room)
+				q.room = nil
+			}
+			q.mu.Unlock()
+		}
+		if cap(tasks) <= maxSpare {
+			q.mu.Lock()
+			q.spare = tasks[:0]
 			q.mu.Unlock()
 		}
 	}
 }
+
+// maxSpare bounds the tasks whose memory is kept.
+const maxSpare = 1024
 
 // runTask runs a task; a panic in it is a fault of ours and becomes an error of
 // the tensors concerned, so that the next task runs.
@@ -143,10 +169,7 @@ func (q *queue) isClosed() bool {
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
+	q.rouse()
 	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 	<-q.done
 }

@@ -146,7 +146,7 @@ func (t *team) rouse(claims int64, cost time.Duration) {
 // finish closes the job and waits for the helpers inside: looking, then asleep.
 func (t *team) finish(start time.Time) {
 	if t.state.And(^uint64(openBit))&insideMask == 0 {
-		t.scare = max(minShy, t.scare/2)
+		t.waited(0, 0)
 		return
 	}
 	ended := time.Now()
@@ -163,8 +163,13 @@ func (t *team) finish(start time.Time) {
 			}
 		}
 	}
-	claim := ended.Sub(start) * time.Duration(t.helpers+1) / time.Duration(t.claims)
-	if late := time.Since(ended); late > lateTime && late > 3*claim {
+	t.waited(time.Since(ended), ended.Sub(start)*time.Duration(t.helpers+1)/time.Duration(t.claims))
+}
+
+// waited decides how the next jobs are run, after a wait for helpers at the end of
+// one whose claims took so long.
+func (t *team) waited(late, claim time.Duration) {
+	if late > lateTime && late > 3*claim {
 		t.shy = t.scare
 		t.scare = min(2*t.scare, maxShy)
 	} else {

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,41 +69,45 @@ func TestTeamPanics(t *testing.T) {
 	}
 }
 
-// TestTeamLate: a caller that waited late works alone for a while, and then tries
-// again.
+// TestTeamLate: a caller that waited late works alone for a while, longer each
+// time, and then tries again; claims that take long are no reason.
 func TestTeamLate(t *testing.T) {
 	team := newTeam(1)
 	defer team.close()
-	late := func() { // the helper sits on its claim
-		started := make(chan struct{})
-		team.run(100, time.Second, func(_ int64, member int) {
-			if member == 1 {
-				close(started)
-				for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
-					runtime.Gosched()
+	alone := func() (jobs int) {
+		for team.shy > 0 {
+			jobs++
+			team.run(2, time.Second, func(_ int64, member int) {
+				if member != 0 {
+					t.Error("a helper came though the caller works alone")
 				}
-			} else if team.shy == 0 {
-				select {
-				case <-started:
-				case <-time.After(time.Second):
-				}
-			}
-		})
+			})
+		}
+		return jobs
 	}
-	late()
-	if team.shy != minShy || team.scare != 2*minShy {
-		t.Fatalf("after a late helper %d jobs are run alone, then %d", team.shy, team.scare)
+	for i, c := range []struct {
+		late, claim time.Duration
+		want        int
+	}{
+		{lateTime - 1, 0, 0},
+		{10 * lateTime, claimTime, minShy},
+		{10 * lateTime, claimTime, 2 * minShy},
+		{10 * lateTime, 4 * lateTime, 0},
+		{10 * lateTime, claimTime, 2 * minShy},
+		{0, 0, 0},
+		{0, 0, 0},
+		{10 * lateTime, claimTime, minShy},
+	} {
+		team.waited(c.late, c.claim)
+		if got := alone(); got != c.want {
+			t.Errorf("wait %d of %v for claims of %v: %d jobs alone, expected %d", i, c.late, c.claim, got, c.want)
+		}
 	}
-	for range minShy {
-		team.run(2, time.Second, func(_ int64, member int) {
-			if member != 0 {
-				t.Error("a helper came though the caller works alone")
-			}
-		})
+	for range 20 {
+		team.waited(time.Second, 0)
 	}
-	late()
-	if team.shy != 2*minShy {
-		t.Errorf("the second time %d jobs are run alone", team.shy)
+	if got := alone(); got != maxShy {
+		t.Errorf("%d jobs alone, expected %d at most", got, maxShy)
 	}
 }
 
