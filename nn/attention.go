@@ -18,6 +18,7 @@ type MultiHeadAttention struct {
 
 	Heads, KVHeads int
 	Causal         bool
+	Window         int             // positions that a query looks back on, 0: all
 	Dropout        float64         // of the weights, while training
 	Rotary         *fn.RoPEOptions // nil: none
 }
@@ -27,7 +28,7 @@ type MultiHeadAttention struct {
 // [DropoutRate] and [NoBias].
 func NewMultiHeadAttention(g *sinter.Generator, width, heads int, opts ...Option) *MultiHeadAttention {
 	o := makeOptions(opts)
-	a := &MultiHeadAttention{Heads: heads, KVHeads: heads, Causal: o.causal, Dropout: o.dropout}
+	a := &MultiHeadAttention{Heads: heads, KVHeads: heads, Causal: o.causal, Window: o.window, Dropout: o.dropout}
 	if o.kvHeads != 0 {
 		a.KVHeads = o.kvHeads
 	}
@@ -74,7 +75,7 @@ func (a *MultiHeadAttention) project(query, key, value, positions *sinter.Tensor
 }
 
 func (a *MultiHeadAttention) join(m Mode, q, k, v, mask *sinter.Tensor) *sinter.Tensor {
-	o := fn.AttentionOptions{Causal: a.Causal, Mask: mask}
+	o := fn.AttentionOptions{Causal: a.Causal, Window: a.Window, Mask: mask}
 	if m.Train {
 		o.Dropout, o.Generator = a.Dropout, m.Generator
 	}
@@ -90,12 +91,19 @@ func (a *MultiHeadAttention) String() string {
 	if a.Causal {
 		text += ", causal"
 	}
+	if a.Window > 0 {
+		text += fmt.Sprintf(", window %d", a.Window)
+	}
 	return text + ")"
 }
 
 // KVCache holds the keys and values of earlier positions, so that a sequence grows
 // by a position at the cost of one. It belongs to a sequence, not to the model. It
 // is used by one goroutine at a time.
+//
+// Attention reads the part that is in use where it lies. A sequence that is fed in
+// pieces, of any lengths, gives the bits that the whole gives, if the cache has the
+// dtype of the keys, whatever its capacity.
 type KVCache struct {
 	Key, Value *sinter.Var // [n, heads, capacity, width of a head]
 	Length     int         // how many positions are in use
@@ -133,7 +141,7 @@ func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter
 	keys, values := present(c.Key, x), present(c.Value, x)
 	keys, values = keys.SetSlice(at, k.Cast(keys.DType())), values.SetSlice(at, v.Cast(values.DType()))
 	seen := []sinter.Range{sinter.All(), sinter.All(), sinter.Until(c.Length + n)}
-	o := fn.AttentionOptions{Causal: true}
+	o := fn.AttentionOptions{Causal: true, Window: a.Window}
 	y := a.Out.Forward(fn.MergeHeads(fn.Attention(q, keys.Slice(seen...).Cast(q.DType()), values.Slice(seen...).Cast(q.DType()), o)))
 	if y.Err() != nil {
 		return y

@@ -139,6 +139,25 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// TestCacheBits: pieces have the bits of the whole, over blocks of keys, whatever the
+// capacity of the cache, with grouped heads and a window.
+func TestCacheBits(t *testing.T) {
+	g := sinter.NewGenerator(5)
+	b := nn.NewTransformerBlock(g, 16, 4, 24, nn.Causal(), nn.KVHeads(2), nn.Rotary(100), nn.Window(90))
+	x := g.Normal(sinter.Of{}, sinter.F32, 2, 150, 16)
+	whole := b.Forward(x)
+	cache := b.Attention.NewCache(2, 200)
+	at := 0
+	for _, n := range []int{70, 1, 1, 60, 1, 17} {
+		r := []sinter.Range{sinter.All(), sinter.Span(at, at+n)}
+		equal, err := sinter.Item[bool](t.Context(), b.ForwardCached(x.Slice(r...), cache).Eq(whole.Slice(r...)).All())
+		if err != nil || !equal {
+			t.Fatalf("positions %d to %d have other bits in a cache (%v)", at, at+n-1, err)
+		}
+		at += n
+	}
+}
+
 func TestTransformerBlock(t *testing.T) {
 	g := sinter.NewGenerator(3)
 	b := nn.NewTransformerBlock(g, 6, 2, 5, f64, nn.Causal())

@@ -20,6 +20,7 @@ type options struct {
 	groups                               int
 	same                                 bool
 
+	window                            int
 	causal, gated, rms, bidirectional bool
 	kvHeads, layers                   int
 	rotary, dropout                   float64
@@ -107,6 +108,10 @@ func Groups(n int) Option { return func(o *options) { o.groups = n } }
 
 // Causal makes attention look at earlier positions only.
 func Causal() Option { return func(o *options) { o.causal = true } }
+
+// Window makes attention look at the last n positions only, the query's own being
+// the last of them if it is causal.
+func Window(n int) Option { return func(o *options) { o.window = n } }
 
 // KVHeads is the number of heads of keys and values, of which the heads of queries
 // are a multiple; as many without it.

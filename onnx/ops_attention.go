@@ -85,11 +85,7 @@ func (a *attending) run(c *Call) (y, scores *sinter.Tensor, err error) {
 		}
 	}
 	if plain {
-		row, in := "attention", []*sinter.Tensor{a.q, a.k, a.v}
-		if bias != nil {
-			row, in = "attention_bias", append(in, bias)
-		}
-		return sinter.Apply(row, in, ir.A("causal", a.causal, "scale", a.scale)...)[0], nil, nil
+		return fn.Attention(a.q, a.k, a.v, fn.AttentionOptions{Causal: a.causal, Scale: a.scale, Mask: bias}), nil, nil
 	}
 	// Heads that share keys lie side by side: they are rows of one product.
 	group := q[1] / k[1]

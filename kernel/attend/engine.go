@@ -114,6 +114,7 @@ type scratch struct {
 	mem    []byte
 	used   int64
 	launch kernel.Launch
+	list   [11]arg // room for the arguments of a launch
 	args   [11]kernel.Operand
 	stride [11][3]int64
 	extent [3]int64

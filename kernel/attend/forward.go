@@ -122,9 +122,10 @@ func index(b bool) int {
 	return 0
 }
 
-// sides are the arguments of what the scores of a block of keys are made of.
+// sides are the arguments of what the scores of a block of keys are made of, with room
+// for more.
 func (c *call) sides(s *scratch, m *mask, room, x matrix, at tile, j, n int64) []arg {
-	args := append(make([]arg, 0, 11), arg{x, 0, 1})
+	args := append(s.list[:0], arg{x, 0, 1})
 	if c.bias != noBias {
 		b := c.biasOf(at, j)
 		if c.bias == keyBias { // a column

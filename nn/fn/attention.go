@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // AttentionOptions configure Attention.
@@ -11,8 +12,14 @@ type AttentionOptions struct {
 	// Causal lets query i of l see the keys up to i + s - l of s: the queries are
 	// the last ones, as they are when earlier keys come from a cache.
 	Causal bool
+	// Window, above 0, hides the keys that lie that many positions or more before a
+	// query; query i is at position i + s - l of the keys.
+	Window int
 	// Scale of the scores; 0 means 1/sqrt(width of q).
 	Scale float64
+	// Lengths, i64, are the numbers of keys that count, the first ones: those after
+	// them are padding. They have the leading extents of k, or broadcast to them.
+	Lengths *sinter.Tensor
 	// Mask broadcasts to [..., heads, l, s]. Bool: true where a query sees a key.
 	// Else it is added to the scores, and -inf hides a key.
 	Mask *sinter.Tensor
@@ -25,17 +32,26 @@ type AttentionOptions struct {
 // Attention is softmax(q·kᵀ·scale)·v for q [..., heads, l, d], k [..., h, s, d] and
 // v [..., h, s, e]; heads is a multiple of h, and neighbouring heads share keys and
 // values. A query that sees no key gives 0.
+//
+// Memory grows with the lengths, and not with their product, but for a Mask that has
+// both, and dropout. Views are read where they lie: heads of a packed projection, the
+// used part of a cache. A query has the same bits whatever is computed with it, and
+// whatever lies in keys and values that are hidden.
 func Attention(q, k, v *sinter.Tensor, o AttentionOptions) *sinter.Tensor {
 	in := []*sinter.Tensor{q, k, v}
 	row := "attention"
-	if m := o.Mask; m != nil {
-		if m.DType() == sinter.Bool {
-			m = sinter.Where(m, like(q, 0), like(q, math.Inf(-1)))
-		}
+	if m := o.mask(q, k); m != nil {
 		in, row = append(in, m), "attention_bias"
 	}
+	attend := func(in []*sinter.Tensor) *sinter.Tensor {
+		out := sinter.Apply(row, in, ir.A("causal", o.Causal, "scale", o.Scale, "window", o.Window)...)
+		if len(out) > 1 && !out[0].Tracked() { // the statistic is for gradients
+			out[1].Release()
+		}
+		return out[0]
+	}
 	if o.Dropout == 0 {
-		return one(row, in, "causal", o.Causal, "scale", o.Scale)
+		return attend(in)
 	}
 	if o.Dropout < 0 || o.Dropout >= 1 || o.Generator == nil {
 		return failed(row, in, "dropout %v: expected 0 up to, not including, 1, and a generator", o.Dropout)
@@ -45,13 +61,13 @@ func Attention(q, k, v *sinter.Tensor, o AttentionOptions) *sinter.Tensor {
 	eye := arange(q, s, sinter.I64).Unsqueeze(-1).Eq(arange(q, s, sinter.I64)).Cast(q.DType())
 	shape := k.Shape()
 	if len(shape) < 2 || k.Err() != nil {
-		return one(row, in, "causal", o.Causal, "scale", o.Scale) // an error
+		return attend(in) // an error
 	}
 	shape[len(shape)-1] = s
 	in[2] = eye.Expand(shape...)
-	w := Dropout(one(row, in, "causal", o.Causal, "scale", o.Scale), o.Dropout, o.Generator)
+	w := Dropout(attend(in), o.Dropout, o.Generator)
 	if w.Err() != nil || v.Rank() != w.Rank() {
-		return one(row, append([]*sinter.Tensor{q, k, v}, in[3:]...), "causal", o.Causal, "scale", o.Scale)
+		return attend(append([]*sinter.Tensor{q, k, v}, in[3:]...))
 	}
 	n := w.Rank()
 	out, grouped := w.Shape(), v.Shape()
@@ -60,6 +76,22 @@ func Attention(q, k, v *sinter.Tensor, o AttentionOptions) *sinter.Tensor {
 	grouped[n-2] = heads / v.Dim(n-3) * l
 	grouped[n-1] = s
 	return w.Reshape(grouped...).MatMul(v).Reshape(out...)
+}
+
+// mask is what is added to the scores: Mask, and -inf of the keys past Lengths.
+func (o *AttentionOptions) mask(q, k *sinter.Tensor) *sinter.Tensor {
+	m := o.Mask
+	if m != nil && m.DType() == sinter.Bool {
+		m = sinter.Where(m, like(q, 0), like(q, math.Inf(-1)))
+	}
+	if o.Lengths == nil || k.Err() != nil || k.Rank() < 3 {
+		return m
+	}
+	shown := arange(q, k.Dim(-2), sinter.I64).Lt(o.Lengths.Unsqueeze(-1, -2, -3))
+	if m == nil {
+		m = like(q, 0)
+	}
+	return sinter.Where(shown, m, like(q, math.Inf(-1)))
 }
 
 // Dropout sets elements to 0 with probability p, and scales the others by

@@ -69,6 +69,11 @@ func TestAttention(t *testing.T) {
 	}
 	both(t, "mask", with(fn.AttentionOptions{Mask: mask.tensor().Gt(0)}),
 		attentionModel(q, k, v, scale, func(b, h, i, j int) float64 { return hidden(mask.at(b, 0, i, j) > 0) }), q, k, v)
+	both(t, "window", with(fn.AttentionOptions{Causal: true, Window: 2}), attentionModel(q, k, v, scale, func(b, h, i, j int) float64 { return hidden(j <= i+3 && j > i+1) }), q, k, v)
+	lengths := sinter.FromSlice([]int64{4, 0}, 2)
+	both(t, "lengths", with(fn.AttentionOptions{Lengths: lengths}), attentionModel(q, k, v, scale, func(b, h, i, j int) float64 { return hidden(b == 0 && j < 4) }), q, k, v)
+	both(t, "lengths and bias", with(fn.AttentionOptions{Lengths: lengths, Mask: bias.tensor()}),
+		attentionModel(q, k, v, scale, func(b, h, i, j int) float64 { return hidden(b == 0 && j < 4) + bias.at(i, j) }), q, k, v)
 	// More queries than keys: the first ones see nothing.
 	both(t, "short", with(fn.AttentionOptions{Causal: true}),
 		attentionModel(k.as(2, 2, 6, 5), q.as(2, 4, 3, 5).first2(), q.first2(), scale, func(b, h, i, j int) float64 { return hidden(j <= i-3) }), k, q.first2(), q.first2())
