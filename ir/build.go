@@ -1,6 +1,9 @@
 package ir
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // build writes decompositions and gradients tersely: rows by method, constants
 // from Go numbers. Every method is one row.
@@ -13,10 +16,16 @@ func (b build) do(row string, in []Value, attrs ...any) Value {
 func (b build) shape(v Value) Shape { return b.Type(v).Shape }
 
 func (b build) reshape(v Value, shape ...int) Value {
+	if b.shape(v).Equal(shape) {
+		return v
+	}
 	return b.do("reshape", []Value{v}, "shape", shape)
 }
 
 func (b build) permute(v Value, axes ...int) Value {
+	if slices.IsSorted(axes) {
+		return v
+	}
 	return b.do("permute", []Value{v}, "axes", axes)
 }
 
@@ -75,30 +84,35 @@ func (b build) flip(v Value, axis int) Value {
 // border puts lo elements of value c before an axis and hi after it; negative
 // counts take elements away.
 func (b build) border(v Value, axis, lo, hi int, c float64) Value {
-	s := b.shape(v)
-	if lo < 0 || hi < 0 {
-		n := s[axis] + min(lo, 0) + min(hi, 0)
-		v = b.slice(v, axis, min(max(-lo, 0), max(s[axis]-1, 0)), max(n, 0), 1)
-		lo, hi = max(lo, 0), max(hi, 0)
-		if n < 0 { // more is taken from one end than there is: from what the other one gets
-			lo, hi = max(lo+hi+n, 0), 0
-		}
+	return b.frame(v, axis, []int{lo}, []int{hi}, c)
+}
+
+// frame is border on all axes from one on, as many as there are counts.
+func (b build) frame(v Value, from int, lo, hi []int, c float64) Value {
+	s := b.shape(v).Clone()
+	starts, steps, wide := make([]int, len(s)), make([]int, len(s)), s.Clone()
+	for i := range s {
+		steps[i] = 1
 	}
-	if lo == 0 && hi == 0 {
+	framed := false
+	for i := range lo {
+		axis, lo, hi := from+i, lo[i], hi[i]
+		if lo < 0 || hi < 0 {
+			n := s[axis] + min(lo, 0) + min(hi, 0)
+			v = b.slice(v, axis, min(max(-lo, 0), max(s[axis]-1, 0)), max(n, 0), 1)
+			s[axis] = max(n, 0)
+			lo, hi = max(lo, 0), max(hi, 0)
+			if n < 0 { // more is taken from one end than there is: from what the other one gets
+				lo, hi = max(lo+hi+n, 0), 0
+			}
+		}
+		framed = framed || lo > 0 || hi > 0
+		starts[axis], wide[axis] = lo, lo+s[axis]+hi
+	}
+	if !framed {
 		return v
 	}
-	parts := []Value{}
-	side := func(n int) {
-		if n > 0 {
-			e := s.Clone()
-			e[axis] = n
-			parts = append(parts, b.full(c, b.Type(v).DType, e...))
-		}
-	}
-	side(lo)
-	parts = append(parts, v)
-	side(hi)
-	return b.do("concat", parts, "axis", axis)
+	return b.do("set_slice", []Value{b.full(c, b.Type(v).DType, wide...), v}, "starts", starts, "sizes", []int(s), "steps", steps)
 }
 
 // stretch puts step-1 zeros between neighbours along an axis.
@@ -182,12 +196,19 @@ func (w sliding) count(n int) (int, error) {
 	return 0, Errorf(ErrShape, "a window of %d elements does not fit into %d with padding %d and %d", w.span(), n, w.lo, w.hi)
 }
 
+// padded puts the padding of windows around the axes after the first two.
+func (b build) padded(v Value, ws []sliding, fill float64) Value {
+	var lo, hi []int
+	for _, w := range ws {
+		lo, hi = append(lo, w.lo), append(hi, w.hi)
+	}
+	return b.frame(v, 2, lo, hi, fill)
+}
+
 // over lays windows over the axes after the first two: [a, b, s...] gives
 // [a, b, counts..., kernel...], a view if nothing is padded.
 func (b build) over(v Value, ws []sliding, fill float64) Value {
-	for i, w := range ws {
-		v = b.border(v, 2+i, w.lo, w.hi, fill)
-	}
+	v = b.padded(v, ws, fill)
 	for i, w := range ws {
 		v = b.do("unfold", []Value{v}, "axis", 2+i, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
 	}

@@ -113,16 +113,22 @@ func inferConv(r *Row, in []Type, a Attrs) ([]Type, error) {
 	return []Type{{in[0].DType, c.y}}, nil
 }
 
-// columns lays out x as [n, groups, taps·channels, places], taps outermost.
+// columns lays out x as [n, groups, taps·channels, places], taps outermost. Axes on
+// which the kernel has one element are not made windows.
 func (c *convolution) columns(b build, x Value, ws []sliding) Value {
 	s := b.shape(x)
 	d := len(ws)
 	per := s[1] / c.groups
-	v := b.over(b.reshape(x, append([]int{s[0] * c.groups, per}, s[2:]...)...), ws, 0)
+	v := b.padded(b.reshape(x, append([]int{s[0] * c.groups, per}, s[2:]...)...), ws, 0)
 	axes, taps, places := []int{0}, 1, 1
-	for i := range ws {
-		axes = append(axes, 2+d+i)
-		taps *= ws[i].kernel
+	for i, w := range ws {
+		if n := b.shape(v)[2+i]; w.kernel > 1 {
+			v = b.do("unfold", []Value{v}, "axis", 2+i, "size", w.kernel, "step", w.stride, "dilation", w.dilation)
+			axes = append(axes, 1+d+len(axes))
+			taps *= w.kernel
+		} else if w.stride > 1 {
+			v = b.slice(v, 2+i, 0, (n-1)/w.stride+1, w.stride)
+		}
 		places *= b.shape(v)[2+i]
 	}
 	axes = append(axes, 1)
@@ -141,7 +147,10 @@ func (c *convolution) filters(b build, w Value) Value {
 		axes = append(axes, 2+i)
 		taps *= s[2+i]
 	}
-	return b.reshape(b.permute(w, append(axes, 1)...), c.groups, s[0]/c.groups, taps*s[1])
+	if taps > 1 {
+		w = b.permute(w, append(axes, 1)...)
+	}
+	return b.reshape(w, c.groups, s[0]/c.groups, taps*s[1])
 }
 
 func decomposeConv(g Graph, in []Value, a Attrs) []Value {
