@@ -8,15 +8,16 @@ import (
 const alignment = 64
 
 // buffer is memory owned by one or more entries of the store. Only the device
-// goroutine touches refs and kept.
+// goroutine touches refs, kept and products.
 type buffer struct {
-	data    []byte // aligned, of the size asked for; its capacity is that of the class
-	class   int
-	refs    int
-	slab    *slab
-	release func()          // of adopted memory, which is not the pool's and has no slab
-	whole   []byte          // data with the guards around it; nil unless memory is poisoned
-	kept    map[any]*buffer // see pool.keep
+	data     []byte // aligned, of the size asked for; its capacity is that of the class
+	class    int
+	refs     int
+	slab     *slab
+	release  func()          // of adopted memory, which is not the pool's and has no slab
+	whole    []byte          // data with the guards around it; nil unless memory is poisoned
+	kept     map[any]*buffer // see pool.keep
+	products int             // how often a product has read it, see prepacked
 }
 
 // classOf rounds sizes up to four classes per power of two, so that at most a

@@ -30,6 +30,7 @@ func (b *buffer) derived(key any) *buffer { return b.kept[key] }
 
 // forget drops what was derived from a buffer: its contents are about to change.
 func (p *pool) forget(b *buffer) {
+	b.products = 0
 	if b.kept == nil {
 		return
 	}

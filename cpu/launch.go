@@ -48,6 +48,7 @@ type launched struct {
 	parts    []part
 	launches []kernel.Launch
 	args     []kernel.Operand
+	buffers  []*buffer // of args
 }
 
 // reset makes r the launch l.
@@ -56,8 +57,9 @@ func (r *launched) reset(d *Device, l *backend.Launch) {
 	clear(r.parts)
 	clear(r.launches)
 	clear(r.args)
+	clear(r.buffers)
 	r.d, r.l, r.results, r.copies = d, l, r.results[:0], nil
-	r.parts, r.launches, r.args = r.parts[:0], r.launches[:0], r.args[:0]
+	r.parts, r.launches, r.args, r.buffers = r.parts[:0], r.launches[:0], r.args[:0], r.buffers[:0]
 }
 
 // result is a tensor that the launch writes.
@@ -215,6 +217,7 @@ func (r *launched) bind() ([]part, error) {
 	for i := range r.l.Pieces {
 		n += len(r.l.Pieces[i].Args)
 	}
+	r.buffers = slices.Grow(r.buffers, n)
 	r.args = slices.Grow(r.args, n) // launches and parts point into what is grown
 	r.launches = slices.Grow(r.launches, len(r.l.Pieces))
 	for i := range r.l.Pieces {
@@ -227,11 +230,12 @@ func (r *launched) bind() ([]part, error) {
 			if err != nil {
 				return nil, err
 			}
+			r.buffers = append(r.buffers, e.buf)
 			r.args = append(r.args, operand(e.buf, e.layout.Offset+a.Offset, a.Strides, a.GatherStride, a.GatherExtent))
 		}
 		r.launches = append(r.launches, kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params,
 			Args: r.args[from:len(r.args):len(r.args)]})
-		r.parts = append(r.parts, part{&c.ready, &r.launches[i]})
+		r.parts = append(r.parts, part{&c.ready, &r.launches[i], r.buffers[from:len(r.buffers):len(r.buffers)]})
 	}
 	return r.parts, nil
 }

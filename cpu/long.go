@@ -86,7 +86,7 @@ func (w *workers) runLong(p *part) bool {
 		}
 		parts := make([]part, len(s.Launches))
 		for j, l := range s.Launches {
-			parts[j] = part{&f.ready[s.Kernel], l}
+			parts[j] = part{ready: &f.ready[s.Kernel], l: l}
 		}
 		w.runParts(parts)
 	}

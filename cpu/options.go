@@ -34,6 +34,9 @@ type Options struct {
 	// TuneIdle lets the device measure products that it meets, while it is idle, for
 	// later ones of their kind. SINTER_TUNE=idle does so for all devices.
 	TuneIdle bool
+	// NoPacking keeps the device from keeping the second operands of products that are
+	// used again and again a second time, in the order in which micro-kernels read them.
+	NoPacking bool
 	// Poison is for tests of kernels and routines: memory that nobody may read is
 	// filled with signalling values, and what is written around a buffer, or to one
 	// that was freed, becomes an error of the next Sync, or of Close.

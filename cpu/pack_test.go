@@ -89,6 +89,100 @@ func TestTransposedContraction(t *testing.T) {
 	}
 }
 
+// Weights that are used again and again are kept packed: that shows in the memory in
+// use, goes when it is needed or with the weights, and changes no bit.
+func TestConstantOperands(t *testing.T) {
+	const rows, n, k = 8, 700, 600
+	run := func(o cpu.Options) (outputs [][]byte, grown int64) {
+		d, err := cpu.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		ctx := context.Background()
+		next := ir.ID(0)
+		tensor := func(shape ...int) ir.Tensor {
+			next++
+			return ir.Tensor{ID: next, Type: ir.Type{DType: ir.F32, Shape: shape}}
+		}
+		upload := func(x ir.Tensor) ir.Tensor {
+			data := make([]byte, 0, x.Bytes())
+			for i := range x.Shape.Size() {
+				data = binary.NativeEndian.AppendUint32(data, math.Float32bits(float32(math.Sin(float64(i)))))
+			}
+			if err := d.Upload(x, data); err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		submit := func(row string, attrs []ir.Named, out ir.Tensor, in ...ir.Tensor) {
+			r := ir.Lookup(row)
+			a, err := r.MakeAttrs(attrs)
+			if err == nil {
+				err = d.Submit(ctx, []ir.Node{{Row: r, Attrs: a, In: in, Out: []ir.Tensor{out}}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		inUse := func() int64 {
+			u, err := d.MemoryUsage(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u.InUse
+		}
+		x, w := upload(tensor(rows, k)), upload(tensor(n, k))
+		view, y := tensor(k, n), tensor(rows, n)
+		submit("permute", ir.A("axes", []int{1, 0}), view, w)
+		var before int64
+		for i := range 6 {
+			submit("matmul", nil, y, x, view)
+			data, errs, err := d.Read(ctx, y.ID)
+			if err != nil || errs[0] != nil {
+				t.Fatal(err, errs)
+			}
+			outputs = append(outputs, data[0].Bytes)
+			d.Free(y.ID)
+			if i == 0 {
+				before = inUse()
+			}
+		}
+		grown = inUse() - before
+		d.Free(view.ID)
+		d.Free(w.ID)
+		d.Free(x.ID)
+		if left := inUse(); left != 0 {
+			t.Errorf("%d bytes stayed behind", left)
+		}
+		return outputs, grown
+	}
+	plain, grown := run(cpu.Options{NoPacking: true})
+	if grown != 0 {
+		t.Errorf("%d bytes more in use without packing", grown)
+	}
+	packed, grown := run(cpu.Options{})
+	if grown < 4*n*k && cpuGenerates(t) {
+		t.Errorf("%d bytes more in use, expected those of the packed weights", grown)
+	}
+	tight, _ := run(cpu.Options{Memory: 4*n*k + 4*rows*(n+k) + 1<<20})
+	for i := range plain {
+		if !bytes.Equal(plain[i], plain[0]) || !bytes.Equal(packed[i], plain[i]) || !bytes.Equal(tight[i], plain[i]) {
+			t.Fatalf("round %d has other bits", i)
+		}
+	}
+}
+
+// cpuGenerates reports whether devices generate code here.
+func cpuGenerates(t *testing.T) bool {
+	d, err := cpu.New(cpu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	return d.CodeID() != ""
+}
+
 // A request beyond what the machine has is an error of the tensor, and the
 // device goes on.
 func TestHugeRequest(t *testing.T) {

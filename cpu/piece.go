@@ -26,7 +26,8 @@ func newReady(k *kernel.Kernel, exe kernel.Executable, generated bool) ready {
 // part is a kernel over its iteration space, bound to memory: what workers run.
 type part struct {
 	*ready
-	l *kernel.Launch
+	l       *kernel.Launch
+	buffers []*buffer // of the arguments, nil where nobody asks
 }
 
 // traffic returns the bytes that a run reads and writes, each argument once and
@@ -80,6 +81,9 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 		read, written := live[i].traffic()
 		d.counters.read.Add(read)
 		d.counters.written.Add(written)
+	}
+	for i := range live { // after this no memory is made before the run
+		d.prepack(&live[i])
 	}
 	d.clockKernel(func() { d.workers.run(live) })
 	for i := range live {

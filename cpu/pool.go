@@ -121,9 +121,7 @@ func (p *pool) put(b *buffer) {
 	if b.refs--; b.refs > 0 {
 		return
 	}
-	if b.kept != nil {
-		p.forget(b)
-	}
+	p.forget(b)
 	if b.release != nil {
 		b.release()
 		return

@@ -221,10 +221,12 @@ func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
 			return err
 		}
 		l := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Bind(c.params), Args: make([]kernel.Operand, len(p.Args))}
+		memory := make([]*buffer, len(p.Args))
 		for j, a := range p.Args {
-			l.Args[j] = operand(buffers(a.Tensor), a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
+			memory[j] = buffers(a.Tensor)
+			l.Args[j] = operand(memory[j], a.Offset, a.Strides, a.GatherStride, a.GatherExtent)
 		}
-		parts[i] = part{&c.ready, l}
+		parts[i] = part{&c.ready, l, memory}
 	}
 	if code, at := d.runParts(parts); code != kernel.NoFault {
 		return faultError(code, at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)

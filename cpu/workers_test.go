@@ -73,7 +73,7 @@ func TestWorkersShare(t *testing.T) {
 				}
 				tallies[i] = &tally{full: l.Extents, count: make([]int32, size)}
 				r := newReady(k, tallies[i], false)
-				parts[i] = part{&r, l}
+				parts[i] = part{ready: &r, l: l}
 			}
 			w.run(parts)
 			for i, x := range tallies {
@@ -97,7 +97,7 @@ func TestWorkersTogether(t *testing.T) {
 		n := int64(cost)
 		k := &kernel.Kernel{Axes: []kernel.AxisKind{kernel.Parallel}, Body: make([]kernel.Instr, 1)}
 		r := newReady(k, &tally{full: []int64{n}, count: make([]int32, n)}, false) // an element takes a nanosecond
-		return part{&r, &kernel.Launch{Extents: []int64{n}}}
+		return part{ready: &r, l: &kernel.Launch{Extents: []int64{n}}}
 	}
 	if claims, _ := w.plan([]part{of(100), of(200), of(300)}); claims != 1 || len(w.shares[0].parts) != 3 {
 		t.Errorf("three small parts are %d shares of %d claims", len(w.shares), claims)

@@ -29,7 +29,11 @@ func matmul(t ir.DType, transposed bool) *kernel.Kernel {
 	if t == ir.I8 {
 		c, out = ir.I32, ir.I32
 	}
-	v := b.Reduce(kernel.Dot, kernel.DotTree, b.Convert(x, c), b.Convert(y, c))
+	kind := kernel.Dot
+	if t == ir.BF16 {
+		kind, c = kernel.PairDot, t
+	}
+	v := b.Reduce(kind, kernel.DotTree, b.Convert(x, c), b.Convert(y, c))
 	b.Store(b.AddArg(kernel.Arg{Type: out, Dir: kernel.Out, Access: []kernel.Access{kernel.Strided, kernel.Broadcast, kernel.Unit}}), b.Convert(v, out))
 	return b.K
 }
@@ -96,7 +100,7 @@ func newTeam(helpers int) *team {
 	return t
 }
 
-func (t *team) run(c *Code, l *kernel.Launch, threads int) {
+func (t *team) run(c kernel.Divided, l *kernel.Launch, threads int) {
 	w := c.Divide(l, threads)
 	for i := range w.Phases {
 		j := &teamJob{p: &w.Phases[i]}
@@ -115,7 +119,7 @@ func (t *team) run(c *Code, l *kernel.Launch, threads int) {
 // micro-kernel in the same run, on operands in the first cache.
 func BenchmarkMatMul(b *testing.B) {
 	level := levels(b)[len(levels(b))-1]
-	for _, t := range []ir.DType{ir.F32, ir.F64, ir.I8} {
+	for _, t := range []ir.DType{ir.F32, ir.F64, ir.BF16, ir.I8} {
 		for _, s := range []struct {
 			m, n, k    int64
 			transposed bool
@@ -139,6 +143,15 @@ func BenchmarkMatMul(b *testing.B) {
 					measure(b, level, c, l, threads, 2*float64(s.m*s.n*s.k))
 				})
 			}
+			if k, ok := c.Constant(l); ok && s.m <= 64 {
+				at := takeBytes(int(k.Bytes))
+				place := unsafe.Pointer(unsafe.SliceData(*at))
+				runWork(c.PackConstant(l, place), 1)
+				b.Run(name+"/packed/threads=1", func(b *testing.B) {
+					measure(b, level, c.WithPacked(place), l, 1, 2*float64(s.m*s.n*s.k))
+				})
+				runtime.KeepAlive(at)
+			}
 			runtime.KeepAlive(l)
 		}
 	}
@@ -147,7 +160,7 @@ func BenchmarkMatMul(b *testing.B) {
 // measure reports the best rate of a launch, and its share of the peak of the
 // micro-kernel on operands in the first cache, in the same run: by processor time
 // on one thread, by time of day on more.
-func measure(b *testing.B, level amd64.Level, c *Code, l *kernel.Launch, threads int, flops float64) {
+func measure(b *testing.B, level amd64.Level, c kernel.Divided, l *kernel.Launch, threads int, flops float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	now := threadTime

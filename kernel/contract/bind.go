@@ -2,6 +2,7 @@ package contract
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
@@ -28,6 +29,7 @@ type problem struct {
 	out     target
 
 	blocking Blocking
+	constant unsafe.Pointer // the packed columns, if somebody keeps them
 }
 
 // mode is how an operand reaches the micro-kernels.
@@ -84,7 +86,10 @@ func tooSmall(l *kernel.Launch) bool {
 }
 
 // bind decides how a launch is run; nil means by the plain code.
-func (c *Code) bind(l *kernel.Launch) *problem {
+func (c *Code) bind(l *kernel.Launch) *problem { return c.bindAs(l, false) }
+
+// bindAs is bind; with packed, columns are packed even if they could be read in place.
+func (c *Code) bindAs(l *kernel.Launch, packed bool) *problem {
 	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size)}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()
@@ -103,7 +108,9 @@ func (c *Code) bind(l *kernel.Launch) *problem {
 	}
 	p.loops = newSpan(outer, l.Extents)
 	p.trips = p.loops.size()
-	p.blocking = p.choice()
+	if p.blocking = p.choice(); packed {
+		p.blocking.PackFrom = 0
+	}
 	if !p.rowOperand() || !p.columnOperand() || !p.target() {
 		return nil
 	}

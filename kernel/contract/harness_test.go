@@ -230,6 +230,11 @@ func runDivided(c *Code, l *kernel.Launch, threads int) bool {
 	if w == nil {
 		return false
 	}
+	runWork(w, threads)
+	return true
+}
+
+func runWork(w *kernel.Work, threads int) {
 	for _, p := range w.Phases {
 		var wg sync.WaitGroup
 		for t := range threads {
@@ -246,7 +251,6 @@ func runDivided(c *Code, l *kernel.Launch, threads int) bool {
 	if w.Release != nil {
 		w.Release()
 	}
-	return true
 }
 
 // agree compares the engine with the interpreter on one launch: whole, on several
@@ -281,6 +285,20 @@ func agree(t testing.TB, r *rand.Rand, c *Code, l *kernel.Launch) {
 			c.Run(l)
 		}
 	})
+	if k, ok := c.Constant(l); ok {
+		at := takeBytes(int(k.Bytes))
+		place := unsafe.Pointer(unsafe.SliceData(*at))
+		runWork(c.PackConstant(l, place), threads)
+		check("packed for good", func(l *kernel.Launch) {
+			if w := c.WithPacked(place).Divide(l, threads); w != nil {
+				runWork(w, threads)
+			} else {
+				t.Fatal("it has a constant, but is not divided")
+			}
+		})
+		runtime.KeepAlive(at)
+		giveBytes(at)
+	}
 	axis := r.Intn(len(k.Axes))
 	if k.Axes[axis] == kernel.Parallel && l.Extents[axis] > 1 {
 		at := 1 + int64(r.Intn(int(l.Extents[axis]-1)))

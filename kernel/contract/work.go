@@ -56,14 +56,14 @@ func (p *problem) work(threads int) *kernel.Work {
 		stepM = min(rows, p.blockRows())
 	}
 	local := p.packsAlone(threads)
-	if p.ops[1].mode != inPlace && !local {
+	if p.ops[1].mode != inPlace && !local && p.constant == nil {
 		stepN = min(cols, p.blockCols())
 	}
 	trips := int64(1)
 	if stepM == rows && stepN == cols {
 		trips = p.trips
 		for i := range p.ops {
-			if n := p.slotBytes(i, p.extents[i]); n > 0 && !(i == 1 && local) {
+			if n := p.slotBytes(i, p.extents[i]); n > 0 && !(i == 1 && (local || p.constant != nil)) {
 				trips = min(trips, max(1, p.blocking.PackBytes/n))
 			}
 		}
@@ -115,7 +115,7 @@ func (p *problem) findFault() {
 // then packs it into a cache instead of memory.
 func (p *problem) packsAlone(threads int) bool {
 	o, t := &p.ops[1], p.Code.tiles
-	if o.mode == inPlace || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
+	if o.mode == inPlace || p.constant != nil || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
 		return false
 	}
 	apart := int64(1) // packed operands
@@ -164,11 +164,16 @@ func (r *round) place(i int, block **[]byte, most int64) {
 		}
 		slot, ok := seen[number]
 		if !ok {
-			slot = int64(len(seen))
+			if slot = int64(len(seen)); i == 1 && r.constant != nil {
+				slot = number
+			}
 			seen[number] = slot
 			r.made[i] = append(r.made[i], trip)
 		}
 		r.slots[i] = append(r.slots[i], slot)
+	}
+	if i == 1 && r.constant != nil {
+		return
 	}
 	if *block == nil { // the first round is the largest
 		*block = takeBytes(int(r.slotSize[i] * int64(len(seen))))
@@ -204,6 +209,20 @@ func (r *round) tasks() int64 {
 
 // phases adds those of the round.
 func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
+	r.packing(w, rows, columns && !r.local && r.constant == nil)
+	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0]) * r.k
+	if r.singleRow() {
+		lanes := int64(r.rowTiles.Lanes)
+		r.group = (r.extents[1]/int64(tasksEach*threads) + lanes - 1) / lanes * lanes
+		r.group = max(min(r.group, rowCols), 16*lanes)
+		w.Phases = append(w.Phases, kernel.Phase{Tasks: (r.to - r.from) * ((r.extents[1] + r.group - 1) / r.group), Cost: work, Do: r.multiplyRow})
+		return
+	}
+	w.Phases = append(w.Phases, kernel.Phase{Tasks: r.tasks(), Cost: work, Do: r.multiply})
+}
+
+// packing adds the phase that packs rows, or columns, or both.
+func (r *round) packing(w *kernel.Work, rows, columns bool) {
 	var pack kernel.Phase
 	var tasks [2]int64
 	var each [2]int64 // rows, or strips, in a task
@@ -212,7 +231,7 @@ func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
 		tasks[0] = int64(len(r.made[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
 		pack.Cost += int64(len(r.made[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
 	}
-	if r.ops[1].mode != inPlace && columns && !r.local {
+	if r.ops[1].mode != inPlace && columns {
 		each[1] = 1
 		tasks[1] = int64(len(r.made[1])) * r.strips
 		pack.Cost += int64(len(r.made[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].k.Body))
@@ -227,15 +246,6 @@ func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
 		}
 		w.Phases = append(w.Phases, pack)
 	}
-	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0]) * r.k
-	if r.singleRow() {
-		lanes := int64(r.rowTiles.Lanes)
-		r.group = (r.extents[1]/int64(tasksEach*threads) + lanes - 1) / lanes * lanes
-		r.group = max(min(r.group, rowCols), 16*lanes)
-		w.Phases = append(w.Phases, kernel.Phase{Tasks: (r.to - r.from) * ((r.extents[1] + r.group - 1) / r.group), Cost: work, Do: r.multiplyRow})
-		return
-	}
-	w.Phases = append(w.Phases, kernel.Phase{Tasks: r.tasks(), Cost: work, Do: r.multiply})
 }
 
 // coordinates of a trip.
@@ -250,6 +260,9 @@ func (p *problem) coordinates(trip int64, at []int64) []int64 {
 
 // slot is where a packed operand begins.
 func (r *round) slot(i int, number int64) unsafe.Pointer {
+	if i == 1 && r.constant != nil {
+		return unsafe.Add(r.constant, number*r.slotSize[i])
+	}
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(*r.blocks[i])), number*r.slotSize[i])
 }
 
