@@ -98,7 +98,7 @@ func BenchmarkLaunch(b *testing.B) {
 				args[i] = operand(d.store[ir.ID(1+i)].buf, 0, []int64{1}, 0, 0)
 			}
 			l := &kernel.Launch{Extents: []int64{int64(n)}, Args: args}
-			parts := []part{ready: {&c.ready, l: l}}
+			parts := []part{{ready: &c.ready, l: l}}
 			quantiles(b, func() { d.workers.run(parts) })
 		})
 		d.Close()
