@@ -29,6 +29,7 @@ var kinds = []struct {
 	{"numpy", startPython},
 	{"torch", startPython},
 	{"onnxruntime", startORT},
+	{"gonum", startGo},
 }
 
 // Names returns the names of the peers.
@@ -107,6 +108,23 @@ func startORT(ctx context.Context, o Options, dir, name string, threads int) (*P
 		args = append(args, o.NodePath)
 	}
 	return start(ctx, name, threads, node, args...)
+}
+
+// startGo builds a program of this module, which go finds where the current folder
+// is in a clone of it, and starts it.
+func startGo(ctx context.Context, _ Options, dir, name string, threads int) (*Peer, error) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return nil, &Skipped{name, "there is no go"}
+	}
+	program := filepath.Join(dir, name+".bin")
+	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
+		build := exec.CommandContext(ctx, tool, "build", "-o", program, "github.com/sinter-go/sinter/bench/peers/"+name)
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, &Skipped{name, "go build, which finds it in a clone of Sinter: " + lastLine(out, err)}
+		}
+	}
+	return start(ctx, name, threads, program)
 }
 
 // lastLine is the end of what a program said, or how it ended.

@@ -33,7 +33,7 @@ func TestPeers(t *testing.T) {
 				t.Error("it has no version")
 			}
 			ask := Request{Workload: "relu_mul_add", Sizes: []int{1000}, DType: "f32", Threads: 1, Warmup: 1, Rounds: 2, MS: 1}
-			if name == "openblas" || name == "onednn" {
+			if name == "openblas" || name == "onednn" || name == "gonum" {
 				ask.Workload, ask.Sizes = "matmul", []int{20, 30, 40}
 			}
 			for range 2 {

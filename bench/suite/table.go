@@ -129,3 +129,6 @@ const Legend = `Times are medians of a call: "kernels" inside kernels and routin
 the least time that bytes or arithmetic allow on this machine, measured in the same rounds, over that of the kernels. Columns of peers
 are the time of the kernels over theirs, the median of ratios formed within rounds with its 95 % interval: below 1 Sinter is ahead,
 and where the interval reaches 1.0 both are level.`
+
+// LegendCPU is added where the time of processors was measured.
+const LegendCPU = `Times are those that processors spent, of one thread; "kernels" has the host's part of a call too, some microseconds.`

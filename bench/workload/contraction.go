@@ -74,6 +74,30 @@ var products = []op{
 		call: func(_ []int, in list) list { return multiply(in[0], in[1].Transpose()) }},
 	{group: "products", name: "matmul_packed", inputs: operands(false, true), cost: productCost, cases: in(ir.F32, skinny...),
 		call: func(_ []int, in list) list { return multiply(in[0], in[1]) }},
+	quantized(8), quantized(4),
+}
+
+// quantized multiplies a vector by weights of so many bits, in blocks of 32 with a
+// scale of f16 each: [out, in].
+func quantized(bits int) op {
+	return op{group: "products", name: fmt.Sprintf("matvec_q%d", bits), cases: in(ir.F32, []int{4096, 4096}),
+		cost: func(s []int, _ ir.DType) Cost {
+			weights := int64(s[0]) * int64(s[1])
+			return Cost{Bytes: weights*int64(bits)/8 + weights/32*2, Moves: limit.Read}
+		},
+		state: func(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+			on := sinter.On(d)
+			w := input{t: t, shape: s}.make(on, 1)
+			q := w.Quantize(sinter.Scheme{Bits: bits, Per: sinter.PerBlock, Block: 32, Axis: 1, Scale: ir.F16})
+			w.Release()
+			x := input{t: t, shape: []int{1, s[1]}}.make(on, 2)
+			return func() (*sinter.Tensor, error) {
+				scope := sinter.NewScope("matvec", sinter.NoGrad())
+				defer scope.End()
+				y := scope.Keep(q.In(scope).Linear(scope.In(x)))
+				return y, q.Err()
+			}
+		}}
 }
 
 // conv is the sizes of a convolution by name.

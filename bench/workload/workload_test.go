@@ -94,7 +94,7 @@ func TestStepsRun(t *testing.T) {
 		t.Fatal("the device does not count")
 	}
 	ctx := context.Background()
-	found, err := Select([]string{"sigmoid/4k", "adam/4k", "softmax/1024x1024", "chain10", "train_mlp"})
+	found, err := Select([]string{"sigmoid/4k", "adam/4k", "softmax/1024x1024", "chain10", "train_mlp", "matvec_q4"})
 	if err != nil {
 		t.Fatal(err)
 	}

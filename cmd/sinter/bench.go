@@ -24,7 +24,7 @@ type benchCmd struct {
 // benchWorkloads are the flags that apply without a model.
 type benchWorkloads struct {
 	Workloads []string `name:"workloads" placeholder:"GLOB,..." help:"Groups, operations or names of workloads. (default: all)"`
-	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime. (default: all that are installed)"`
+	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime, gonum. (default: all that are installed)"`
 	Rounds    *int     `name:"rounds" placeholder:"N" help:"Rounds in which all take turns; intervals need 6. (default: 9)"`
 	Quick     bool     `name:"quick" help:"Few workloads and short rounds."`
 	Clock     string   `name:"clock" enum:"wall,cpu" default:"wall" placeholder:"NAME" help:"wall, or cpu: the time that processors spend, of one thread, kernels with the host's part; for machines that do other work too. (default ${default})"`
@@ -130,6 +130,9 @@ func (c *benchCmd) runWorkloads(e *env) error {
 		e.stdout.printf("Beside %s %s.\n", p.Peer, p.Version)
 	}
 	e.stdout.printf("\n%s\n", suite.Legend)
+	if c.Clock == "cpu" {
+		e.stdout.printf("%s\n", suite.LegendCPU)
+	}
 	t := suite.NewTable(e.stdout, c.Markdown, names)
 	if err := s.Limits(e.ctx, t.Limit); err != nil {
 		return err

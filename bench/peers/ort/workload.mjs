@@ -32,7 +32,9 @@ const prepare = async (ask) => {
   const key = JSON.stringify([ask.model, ask.threads])
   if (key === prepared) return
   prepared = ''
-  await session?.release()
+  const old = session
+  session = undefined // whatever fails now, it is not released twice
+  await old?.release()
   session = await ort.InferenceSession.create(ask.model, { intraOpNumThreads: ask.threads, interOpNumThreads: 1, graphOptimizationLevel: 'all' })
   feeds = Object.fromEntries(ask.inputs.map((i) => [i.name, values(i)]))
   prepared = key
