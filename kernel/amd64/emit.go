@@ -60,6 +60,9 @@ func (g *gen) instr(s step) {
 		g.index(int(in.Imm), s.copy, g.define(g.value(s.ref, s.copy)))
 		return
 	case kernel.OpStore:
+		if g.storeFirst(in) {
+			return
+		}
 		g.store(int(in.Imm), s.copy, g.reg(ops[0]), g.own[s.ref])
 		return
 	case kernel.OpReduce:

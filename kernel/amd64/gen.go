@@ -51,6 +51,7 @@ type gen struct {
 	turns        map[int]asm.Mem // buffers of turned arguments
 	turning      map[int]bool    // those of the current pass
 	scanning     map[val]*scanState
+	hits         asm.Vec                   // lanes that were hit in a pass for the first, AVX2
 	tracked      map[kernel.Ref][]asm.Mask // extremes of the current pass that are NaN-free where these are set
 	launchExtent map[kernel.Ref]bool       // extents of the launch, not of the whole
 	attempt      int                       // the first that ran out of registers is followed by others
@@ -95,7 +96,13 @@ func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, e
 			p, err = nil, &Unsupported{k.Name, string(why)}
 		}
 	}()
-	lowered, own := lower(k)
+	return translate(k, level, stream, attempt, true), nil
+}
+
+// translate tries once. With first, indices of extremes are found by [firstHit] where
+// lanes run along the reduced axis.
+func translate(k *kernel.Kernel, level Level, stream bool, attempt int, first bool) *program {
+	lowered, own := lower(k, first)
 	lowered = idioms(lowered, level == AVX512)
 	g := &gen{alloc: &alloc{}, a: asm.New(), k: lowered, launchExtent: own, wide: level == AVX512, stream: stream, attempt: attempt, p: &program{k: k, level: level}}
 	g.turns = map[int]asm.Mem{}
@@ -103,12 +110,15 @@ func try(k *kernel.Kernel, level Level, stream bool, attempt int) (p *program, e
 	g.saved, g.kept = map[kernel.Ref]rowValue{}, map[kernel.Ref]asm.Mem{}
 	g.check()
 	g.shape()
+	if first && !g.byRows && g.findsFirst() {
+		return translate(k, level, stream, attempt, false)
+	}
 	g.classify()
 	g.plan()
 	g.entry()
 	g.p.code = g.a.Finish()
 	g.p.ctxSize = int(g.ctx)
-	return g.p, nil
+	return g.p
 }
 
 // check refuses what no plan covers and sets the number of lanes.

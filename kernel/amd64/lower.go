@@ -13,8 +13,8 @@ import (
 // is none, no element differs from itself. Equality takes -0 for +0, as the
 // reduction does. Indices count in the logical order of the reduced axes. The
 // result shares nothing with k that it changes. The extents in own are those of
-// the launch.
-func lower(k *kernel.Kernel) (lowered *kernel.Kernel, own map[kernel.Ref]bool) {
+// the launch. With first, an index that is only stored is found by [firstHit].
+func lower(k *kernel.Kernel, first bool) (lowered *kernel.Kernel, own map[kernel.Ref]bool) {
 	isArg := func(in kernel.Instr) bool {
 		if in.Op != kernel.OpReduce {
 			return false
@@ -68,6 +68,11 @@ func lower(k *kernel.Kernel) (lowered *kernel.Kernel, own map[kernel.Ref]bool) {
 			x = emit(kernel.OpCvt, t, 0, x)
 		}
 		m := reduce(kind, t, x)
+		if first && onlyStored(k, kernel.Ref(i)) {
+			out.Reductions = append(out.Reductions, kernel.Reduction{Kind: firstHit, Tree: kernel.StripedTree})
+			at[i] = emit(kernel.OpReduce, ir.I32, uint64(len(out.Reductions)-1), x, m)
+			continue
+		}
 		hit := emit(kernel.OpEq, ir.Bool, 0, x, m)
 		if t.IsFloat() {
 			hit = emit(kernel.OpOr, ir.Bool, 0, hit, emit(kernel.OpNe, ir.Bool, 0, x, x))

@@ -14,6 +14,7 @@ type pass struct {
 	reduces []kernel.Ref
 	scans   []kernel.Ref
 	tree    kernel.Tree
+	first   bool         // stops at the first hit: runs for nothing else
 	list    []kernel.Ref // all instructions, in order
 }
 
@@ -95,6 +96,10 @@ func (g *gen) rowScans(first, stage int) {
 // and room for it. Passes of the stage begin at first.
 func (g *gen) joinPass(first, stage int, r kernel.Ref) {
 	in := &g.k.Body[r]
+	if g.k.Reductions[in.Imm].Kind == firstHit {
+		g.passes = append(g.passes, pass{stage: stage, first: true, reduces: []kernel.Ref{r}, roots: []kernel.Ref{r}})
+		return
+	}
 	free, tree := g.anyOrder(in), g.anyTree()
 	if !free {
 		tree = g.k.Reductions[in.Imm].Tree
@@ -105,7 +110,7 @@ func (g *gen) joinPass(first, stage int, r kernel.Ref) {
 		for _, o := range p.reduces {
 			fixed = fixed || !g.anyOrder(&g.k.Body[o])
 		}
-		if len(p.reduces) >= g.accumulators() || !free && fixed && p.tree != tree {
+		if p.first || len(p.reduces) >= g.accumulators() || !free && fixed && p.tree != tree {
 			continue
 		}
 		if !free {
@@ -124,7 +129,7 @@ func (g *gen) addRoots(first, stage int, roots []kernel.Ref) {
 	if len(roots) == 0 {
 		return
 	}
-	if len(g.passes) == first {
+	if len(g.passes) == first || g.passes[len(g.passes)-1].first {
 		g.passes = append(g.passes, pass{stage: stage, tree: g.anyTree()})
 	}
 	p := &g.passes[len(g.passes)-1]
@@ -145,7 +150,7 @@ func (g *gen) addFaults() {
 		}
 		at := -1
 		for j := range g.passes {
-			if g.passes[j].stage == g.stage[i] {
+			if g.passes[j].stage == g.stage[i] && !g.passes[j].first {
 				at = j
 			}
 		}

@@ -202,6 +202,10 @@ func (g *gen) combineOp(in *kernel.Instr) kernel.Op {
 // steps of a striped reduction, into the partial results in memory.
 func (g *gen) accumulate(s step, in *kernel.Instr, ops []val) {
 	l := g.length(in.Type)
+	if g.k.Reductions[in.Imm].Kind == firstHit {
+		g.noteHits(in, g.reg(ops[0]), g.arg(ops[1]))
+		return
+	}
 	if g.inMemory(s, in, ops) {
 		return
 	}

@@ -16,9 +16,12 @@ func (g *gen) rowBody() {
 		g.straight(g.segment(scalar, s), 1)
 		from, to := g.stagePasses(s)
 		for i := from; i < to; i++ {
-			if len(g.passes[i].reduces) == 0 {
+			switch {
+			case g.passes[i].first:
+				g.firstPass(i)
+			case len(g.passes[i].reduces) == 0:
 				g.sweep(g.passes[i].list, i)
-			} else {
+			default:
 				g.rowPass(i)
 			}
 			for _, r := range g.passes[i].scans {

@@ -34,6 +34,9 @@ func (g *gen) chooseSaved() {
 	for late := 1; late < len(g.passes); late++ {
 		list := g.closure(late)
 		for early := range late {
+			if g.passes[early].first {
+				continue // it leaves the rest of the row out
+			}
 			for _, user := range list {
 				if in[early][user] {
 					continue

@@ -24,6 +24,8 @@ func TestGolden(t *testing.T) {
 		{"c4c17c1004c8", func(a *Asm) { a.RM(VMOVUPS, L256, 0, M(Idx(R8, CX, 8, 0))) }},
 		{"c5f877", func(a *Asm) { a.VZeroUpper() }},
 		{"c5f898f3", func(a *Asm) { a.KOrTest(6, 3) }},
+		{"f34c0fbcf8", func(a *Asm) { a.Tzcnt(R15, AX) }},
+		{"f3490fbcc0", func(a *Asm) { a.Tzcnt(AX, R8) }},
 		{"0fa2", func(a *Asm) { a.CPUID() }},
 		{"0f184640", func(a *Asm) { a.PrefetchNTA(Ptr(SI, 64)) }},
 		{"430f180408", func(a *Asm) { a.PrefetchNTA(Idx(R8, R9, 1, 0)) }},

@@ -348,6 +348,11 @@ func (a *Asm) PrefetchNTA(m Mem) {
 	a.modrm(0, m, 1, 0)
 }
 
+// Tzcnt counts the zeros below the lowest bit.
+func (a *Asm) Tzcnt(dst, src Reg) {
+	a.emit(0xf3, 0x48|uint8(dst>>3&1)<<2|uint8(src>>3&1), 0x0f, 0xbc, 0xc0|uint8(dst&7)<<3|uint8(src&7))
+}
+
 // CPUID asks the processor for the leaf in AX and CX; the answer is in AX, BX, CX
 // and DX.
 func (a *Asm) CPUID() { a.emit(0x0f, 0xa2) }
