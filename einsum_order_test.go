@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/fusetest"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // randomSpec draws a spec of some operands over a few letters, and their extents.
@@ -101,6 +102,53 @@ func TestEinsumOrder(t *testing.T) {
 		}
 		if got := products(t, func() *sinter.Tensor { return sinter.Einsum(spec, in...) }); got != 3*n*n {
 			t.Errorf("%s takes %d multiplications, want %d", spec, got, 3*n*n)
+		}
+	}
+}
+
+// Each pair of operands is one launch, whatever the order of letters: operands and
+// results are views, and no transposed copy is made.
+func TestEinsumCopies(t *testing.T) {
+	if !strings.Contains(sinter.DefaultDevice().Info().Detail, "avx") {
+		t.Skip("the device has no packed tiles")
+	}
+	extent := map[byte]int{'a': 3, 'b': 2, 'h': 4, 'q': 6, 'k': 5, 'd': 8, 'i': 6, 'j': 7, 'l': 9}
+	for _, c := range []struct {
+		spec     string
+		launches int
+	}{
+		{"ij,jk->ik", 1}, {"ij,kj->ik", 1}, {"ji,jk->ik", 1}, {"ji,kj->ki", 1}, {"ij,jk->ki", 1},
+		{"bhqd,bhkd->bhqk", 1}, {"bqhd,bkhd->bhqk", 1}, {"bhqk,bkhd->bqhd", 1}, {"bij,bjk->bik", 1}, {"bij,jk->kbi", 1},
+		{"abij,jcib->ac", 1}, {"ijk,lkj->il", 1}, {"ijk,kjl->il", 1}, {"iji,jk->ik", 1}, {"ij,j->i", 1}, {"i,j->ij", 1},
+		{"ik,jk,kl->ijl", 2}, {"ij,jk,kl->il", 2}, {"bqhd,bkhd,bkhl->bqhl", 2},
+		{"ijl,jk->ik", 2}, // l is alone and summed before
+	} {
+		spec := c.spec
+		if strings.Contains(spec, "c") {
+			extent['c'] = 3
+		}
+		var ts []*sinter.Tensor
+		for _, g := range strings.Split(spec[:strings.Index(spec, "->")], ",") {
+			var shape []int
+			for i := range g {
+				shape = append(shape, extent[g[i]])
+			}
+			ts = append(ts, sinter.FromSlice(make([]float32, ir.Shape(shape).Size()), shape...))
+		}
+		p := fusetest.Record(t, sinter.DefaultDevice(), func() {
+			s := sinter.NewScope("einsum")
+			in := make([]*sinter.Tensor, len(ts))
+			for i, x := range ts {
+				in[i] = s.In(x)
+			}
+			y := s.Keep(sinter.Einsum(spec, in...))
+			s.End()
+			if err := y.Device().Sync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got := p.Launches(); got > c.launches {
+			t.Errorf("%s: %d launches, want at most %d:\n%s", spec, got, c.launches, p)
 		}
 	}
 }
