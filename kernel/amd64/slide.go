@@ -16,7 +16,8 @@ import (
 //
 // over Rows x Cols elements, which must be within [Slides.Rows] and [Slides.Cols];
 // step is that of the set. Nothing is packed: neighbouring windows read the same
-// lines. All steps and offsets are in bytes. The caller keeps the memory alive.
+// lines. All steps and offsets are in bytes. The caller keeps the memory alive, and
+// may use a Slide again, for calls of one set.
 type Slide struct {
 	W, B, C    uintptr
 	WStep      int64 // from one weight to the next
@@ -25,6 +26,7 @@ type Slide struct {
 	Table      uintptr // offsets of the ks from B, 8 bytes each
 	pairMasks
 	Rows, Cols int
+	masked     int // Cols for which the masks were made
 }
 
 // Offsets within a Slide.
@@ -122,10 +124,11 @@ func (s *Slides) Run(x *Slide) {
 	// With a step of 2 the last vector is always masked: it ends before its last element.
 	if last := x.Cols - (vectors-1)*s.Lanes; last < s.Lanes || s.step == 2 {
 		n++
-		x.set(s.level, s.Size, last, s.step)
-	}
-	if s.step == 2 {
-		x.setOrder(s.level)
+		if x.masked != x.Cols { // calls for one picture after the other differ in little
+			x.masked = x.Cols
+			x.set(s.level, s.Size, last, s.step)
+			x.setOrder(s.level)
+		}
 	}
 	call(s.groups[n]().entry[x.Rows-1], unsafe.Pointer(x))
 }

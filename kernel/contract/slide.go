@@ -123,9 +123,10 @@ func (s *slide) run(band int64) {
 	picture, row := band/s.bands()*s.bandPictures, band%s.bands()*s.bandRows
 	end := min(picture+s.bandPictures, s.pictures.size())
 	rows := min(s.bandRows, s.rows-row)
+	x := &amd64.Slide{WStep: s.wstep, BRow: s.row, CRow: s.out.row, K: s.k, Table: uintptr(unsafe.Pointer(&s.table[0]))}
 	if s.out.place {
 		for ; picture < end; picture++ {
-			s.picture(picture, row, rows, s.origin(&s.l.Args[s.direct], picture)+uintptr(row*s.out.row))
+			s.picture(x, picture, row, rows, s.origin(&s.l.Args[s.direct], picture)+uintptr(row*s.out.row))
 		}
 		runtime.KeepAlive(s)
 		return
@@ -134,7 +135,7 @@ func (s *slide) run(band int64) {
 	part := takeBytes(int(size))
 	c := unsafe.Pointer(unsafe.SliceData(*part))
 	for at := uintptr(c); picture < end; picture++ {
-		s.picture(picture, row, rows, at)
+		s.picture(x, picture, row, rows, at)
 		at += uintptr(rows * s.out.row)
 	}
 	s.out.walk.run(c, size, nil, [2]int64{0, first}, [2]int64{1, first + size/s.size})
@@ -144,8 +145,8 @@ func (s *slide) run(band int64) {
 }
 
 // picture computes some rows of a picture, to c.
-func (s *slide) picture(picture, from, rows int64, c uintptr) {
-	x := amd64.Slide{W: s.origin(s.weights, picture), WStep: s.wstep, BRow: s.row, CRow: s.out.row, K: s.k, Table: uintptr(unsafe.Pointer(&s.table[0]))}
+func (s *slide) picture(x *amd64.Slide, picture, from, rows int64, c uintptr) {
+	x.W = s.origin(s.weights, picture)
 	b := s.origin(s.windows, picture) + uintptr(from*s.row)
 	tiles := (rows + int64(s.slides.Rows) - 1) / int64(s.slides.Rows)
 	wide := int64(s.slides.Cols)
@@ -155,7 +156,7 @@ func (s *slide) picture(picture, from, rows int64, c uintptr) {
 		for col := int64(0); col < s.cols; col += wide {
 			x.Cols = int(min(wide, s.cols-col))
 			x.B, x.C = b+uintptr(row*s.row+col*s.col), c+uintptr(row*s.out.row+col*s.size)
-			s.slides.Run(&x)
+			s.slides.Run(x)
 		}
 	}
 }
