@@ -42,7 +42,7 @@ func generate(g Generator, k *kernel.Kernel) (code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return taking(k, c), nil
 }
 
 // Whose code was saved.
@@ -68,7 +68,7 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c, nil
+		return taking(k, c), nil
 	case len(data) > 0 && data[0] == savedContraction:
 		c, err := contract.Load(k, level, data[1:])
 		if err != nil {
