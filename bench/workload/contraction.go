@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/nn/fn"
+	"github.com/sinter-go/sinter/onnx"
 	"github.com/sinter-go/sinter/optim"
 )
 
@@ -151,6 +152,13 @@ func mobilenet() []variant {
 
 var convolutions = []op{
 	{group: "convolutions", name: "conv2d", label: convLabel, cases: append(resnet(), mobilenet()...), cost: convCost,
+		operator: func(s []int) *onnx.Node {
+			c := convOf(s)
+			ints := func(name string, v ...int64) *onnx.Attr { return &onnx.Attr{Name: name, Kind: onnx.AttrInts, Ints: v} }
+			stride, pad := int64(c.stride), int64(c.pad)
+			return &onnx.Node{Op: "Conv", Attrs: []*onnx.Attr{ints("strides", stride, stride), ints("pads", pad, pad, pad, pad),
+				{Name: "group", Kind: onnx.AttrInt, Int: int64(c.groups)}}}
+		},
 		inputs: func(s []int, t ir.DType) []input {
 			c := convOf(s)
 			return []input{{t: t, shape: []int{c.batch, c.in, c.h, c.w}}, {t: t, shape: []int{c.out, c.in / c.groups, c.kh, c.kw}, constant: true}}

@@ -50,6 +50,10 @@ type op struct {
 	call   func(sizes []int, in []*sinter.Tensor) []*sinter.Tensor
 	state  func(sizes []int, t ir.DType, d *sinter.Device) (step func() (*sinter.Tensor, error))
 
+	// operator is the ONNX operator of the inputs, for a row that is recorded as what
+	// it is made of; nil where the function is exported as it is recorded.
+	operator func(sizes []int) *onnx.Node
+
 	cost func(sizes []int, t ir.DType) Cost
 }
 
@@ -265,6 +269,14 @@ func (w *Workload) Model(ctx context.Context) ([]byte, []peers.Input, error) {
 		name := fmt.Sprintf("x%d", i)
 		ports = append(ports, onnx.Port{Name: name, DType: p.t, Shape: p.shape})
 		given = append(given, peers.Input{Name: name, Type: onnx.ElemOf(p.t).String(), Dims: p.shape, Below: p.below})
+	}
+	if w.of.operator != nil {
+		m, err := w.operatorModel(ctx, all, args, given)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := m.Marshal()
+		return b, given, err
 	}
 	traced, err := onnx.Trace(ctx, func(in []*sinter.Tensor) ([]*sinter.Tensor, error) {
 		for i, p := range all {
