@@ -90,8 +90,14 @@ func (d *Device) Info() backend.Info {
 		ID: d.opt.ID, Kind: "cpu", Detail: runtime.GOARCH + ", kernels by " + string(d.opt.Generator),
 		DTypes: ir.DTypes(), Threads: d.opt.Threads, Memory: d.opt.Memory,
 		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": maxIdle},
-		Extra:  d.tuned.facts(),
+		Extra:  d.facts(),
 	}
+}
+
+func (d *Device) facts() map[string]string {
+	out := maps.Clone(processorFacts())
+	maps.Copy(out, d.tuned.facts())
+	return out
 }
 
 // Usage says that every dtype is stored and computed with.

@@ -85,7 +85,7 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 	for i := range live { // after this no memory is made before the run
 		d.prepack(&live[i])
 	}
-	d.clockKernel(func() { d.workers.run(live) })
+	d.clockKernel(live[0].k.Name, func() { d.workers.run(live) })
 	for i := range live {
 		if live[i].l.Fault == nil {
 			continue

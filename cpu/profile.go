@@ -23,13 +23,13 @@ func (d *Device) clockNodes(run func()) {
 
 // clockKernel adds the time of a kernel or routine to the counters, while a window
 // is open.
-func (d *Device) clockKernel(run func()) {
+func (d *Device) clockKernel(name string, run func()) {
 	if d.windows == 0 {
-		run()
+		d.labelled(name, run)
 		return
 	}
 	start := time.Now()
-	run()
+	d.labelled(name, run)
 	d.counters.kernelTime.Add(int64(time.Since(start)))
 }
 

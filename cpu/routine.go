@@ -94,6 +94,6 @@ func (d *Device) routine(n *ir.Node) error {
 	for i, e := range out {
 		c.Out[i] = Host{Type: e.typ, Data: e.bytes()}
 	}
-	d.clockKernel(func() { err = r(c) })
+	d.clockKernel(n.Row.Name, func() { err = r(c) })
 	return d.settle(n, out, err)
 }

@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"context"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +44,7 @@ type team struct {
 	claims int64
 	next   atomic.Int64
 	failed atomic.Pointer[any] // first panic of a helper
+	label  context.Context     // of helpers in profiles, nil for none
 
 	parked  atomic.Int32
 	wake    chan struct{} // to a parked helper
@@ -217,6 +220,10 @@ func (t *team) inside(member int) {
 			t.through <- struct{}{}
 		}
 	}()
+	if t.label != nil {
+		pprof.SetGoroutineLabels(t.label)
+		defer pprof.SetGoroutineLabels(context.Background())
+	}
 	t.work(member)
 }
 

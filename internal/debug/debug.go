@@ -12,6 +12,8 @@
 //	                              tune" found on the machine.
 //	SINTER_TUNE=idle              devices also measure products that they meet, while
 //	                              they are idle.
+//	SINTER_LABELS=on              kernels run with the label "kernel" of their name in
+//	                              CPU profiles; windows of a device set it too.
 package debug
 
 import (
@@ -72,3 +74,13 @@ func parseTune(tune string) Tuning {
 	}
 	return Tuning{Unknown: tune}
 }
+
+// Labels reports whether kernels are labelled in profiles even outside the windows
+// of a device.
+var Labels = sync.OnceValue(func() bool {
+	switch os.Getenv("SINTER_LABELS") {
+	case "on", "1", "true", "yes":
+		return true
+	}
+	return false
+})
