@@ -100,8 +100,11 @@ func (t *Tensor) Quantize(scheme Scheme) *Quantized {
 	} else {
 		codes = keep(codes.Reshape(append(typ.lead(), typ.padded())...))
 	}
-	if s.Bits == 4 {
-		codes = keep(rowPackBits.with(intAttr(4)).unary(codes))
+	if s.Bits == 4 { // the halves of a block side by side, in pairs
+		run := typ.run() / 2
+		codes = keep(codes.Reshape(-1, 2, run))
+		codes = keep(keep(codes.Permute(0, 2, 1)).Reshape(-1, 2))
+		codes = keep(keep(rowPackBits.with(intAttr(4)).unary(codes)).Reshape(typ.CodesShape()...))
 	}
 	parts := QuantizedParts{Codes: codes, Scales: scales.Reshape(typ.ScalesShape()...)}
 	if s.Affine {
@@ -126,6 +129,16 @@ func padLast(t *Tensor, extent int) *Tensor {
 		return t.Pad(0, [2]int{0, extent - n})
 	}
 	return t
+}
+
+// untilLast takes the first elements of the last axis.
+func untilLast(t *Tensor, extent int) *Tensor {
+	ranges := make([]Range, t.Rank())
+	for i := range ranges {
+		ranges[i] = All()
+	}
+	ranges[len(ranges)-1] = Until(extent)
+	return t.Slice(ranges...)
 }
 
 // NewQuantized makes a quantized tensor of its parts, such as a file holds, which
@@ -301,10 +314,13 @@ func (q *Quantized) DequantizeAs(d DType) *Tensor {
 	s, k := q.typ.Scheme, q.typ.padded()
 	codes, scales, zeros := q.parts.Codes, q.parts.Scales, q.parts.Zeros
 	if s.Bits == 4 {
+		run := q.typ.run() / 2
+		codes = keep(rowUnpackBits.with(intAttr(4), intAttr(2)).unary(keep(codes.Reshape(-1, run, 1))))
+		codes = keep(keep(codes.Permute(0, 2, 1)).Reshape(append(q.typ.lead(), k)...))
 		if s.Per != PerBlock {
 			k = q.typ.Shape[len(q.typ.Shape)-1]
+			codes = keep(untilLast(codes, k))
 		}
-		codes = keep(rowUnpackBits.with(intAttr(4), intAttr(k)).unary(codes))
 	}
 	if s.Per == PerBlock {
 		blocks := append(q.typ.lead(), k/s.Block)
@@ -322,12 +338,7 @@ func (q *Quantized) DequantizeAs(d DType) *Tensor {
 		y = keep(y).Reshape(append(q.typ.lead(), k)...)
 	}
 	if n := len(q.typ.Shape); n > 0 && k > q.typ.Shape[n-1] {
-		ranges := make([]Range, n)
-		for i := range ranges {
-			ranges[i] = All()
-		}
-		ranges[n-1] = Until(q.typ.Shape[n-1])
-		y = keep(y).Slice(ranges...)
+		y = untilLast(keep(y), q.typ.Shape[n-1])
 	}
 	for _, m := range made {
 		m.Release()

@@ -118,12 +118,25 @@ func TestQuantizeCodes(t *testing.T) {
 		q := x.Quantize(s)
 		steps := floats(t, stepOf(q))
 		zero, low, high := 0.0, -127.0, 127.0
-		codes := q.Parts().Codes
+		bytes := floats(t, q.Parts().Codes.Cast(sinter.F32))
+		width := q.Parts().Codes.Dim(1)
 		if s.Bits == 4 {
-			codes = sinter.Apply("unpack_bits", []*sinter.Tensor{codes}, named("bits", 4), named("size", 2*codes.Dim(-1)))[0]
 			zero, low, high = 8, 1, 15
 		}
-		got := floats(t, codes.Slice(sinter.All(), sinter.Until(40)).Cast(sinter.F32))
+		got := make([]float32, len(v))
+		for i := range got {
+			row, k := i/40, i%40
+			if s.Bits == 8 {
+				got[i] = bytes[row*width+k]
+				continue
+			}
+			half := 20 // of a block, or of the row
+			if s.Per == sinter.PerBlock {
+				half = s.Block / 2
+			}
+			b := uint8(bytes[row*width+k/(2*half)*half+k%half])
+			got[i] = float32(b >> (4 * (k / half % 2)) & 15)
+		}
 		zeros := make([]float32, len(v))
 		if s.Affine {
 			low, high = 0, math.Exp2(float64(s.Bits))-1
@@ -233,11 +246,17 @@ func TestQuantizedViews(t *testing.T) {
 	ranges := [][]sinter.Range{
 		{sinter.Span(1, 3)}, {sinter.All().By(-1), sinter.From(2).By(2)}, {sinter.Until(0)},
 		{sinter.All(), sinter.All(), sinter.Span(32, 64)}, {sinter.All(), sinter.Span(5, 1).By(-1), sinter.From(64)},
-		{sinter.All(), sinter.All(), sinter.Span(32, 32)},
+		{sinter.All(), sinter.All(), sinter.Span(32, 32)}, {sinter.All(), sinter.All(), sinter.All()},
 	}
 	for _, s := range schemes(3) {
 		q := x.Quantize(s)
 		for _, r := range ranges {
+			if s.Bits == 4 && s.Per != sinter.PerBlock && len(r) == 3 && r[2] != sinter.All() && r[2] != sinter.Span(32, 32) {
+				if q.Slice(r...).Err() == nil {
+					t.Errorf("%v: a part of codes in halves: %v", s, r)
+				}
+				continue
+			}
 			a, b := q.Slice(r...).Dequantize(), q.Dequantize().Slice(r...)
 			if !slices.Equal(floats(t, a), floats(t, b)) || !slices.Equal(a.Shape(), b.Shape()) {
 				t.Errorf("%v: slice %v differs", s, r)

@@ -194,12 +194,21 @@ func (t QuantizedType) padded() int {
 	return (k + unit - 1) / unit * unit
 }
 
+// run is the number of codes whose halves share bytes, if they are of 4 bits.
+func (t QuantizedType) run() int {
+	if t.Scheme.Per == PerBlock {
+		return t.Scheme.Block
+	}
+	return max(t.padded(), 2) // 2, where there are none: no axis is divided by 0
+}
+
 // lead are the extents before the last axis.
 func (t QuantizedType) lead() []int { return t.Shape[:max(len(t.Shape)-1, 0):max(len(t.Shape)-1, 0)] }
 
 // CodesShape returns the shape of the codes: that of the tensor, but for the last
-// axis, which holds whole blocks, and two codes of 4 bits in a byte, the first in
-// the low bits. Codes are i8 if they are symmetric and of 8 bits, else u8.
+// axis, which holds whole blocks, and two codes of 4 bits in a byte: byte j of a block
+// of n, or of a row that is no blocks, has code j in its low bits and code j + n/2 in
+// its high ones. Codes are i8 if they are symmetric and of 8 bits, else u8.
 func (t QuantizedType) CodesShape() []int {
 	if len(t.Shape) == 0 {
 		return nil

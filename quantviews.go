@@ -7,9 +7,9 @@ import (
 )
 
 // Slice takes a range of each of the first axes and all of the others, without
-// decoding. Along the last axis that takes a range in steps of 1 from the beginning
-// of a block, or of a byte of two codes, to the end of one or of the axis; a tensor
-// that this does not suit is dequantized first.
+// decoding. Along the last axis that takes whole blocks in steps of 1, of 4 bits
+// without blocks the whole axis; a tensor that this does not suit is dequantized
+// first.
 func (q *Quantized) Slice(ranges ...Range) *Quantized {
 	if err := q.failure(); err != nil {
 		return &Quantized{err: err}
@@ -53,9 +53,9 @@ func (q *Quantized) Slice(ranges ...Range) *Quantized {
 		if s.Per == PerBlock {
 			scales[i] = r
 		}
-		unit := 8 / s.Bits
-		if s.Per == PerBlock {
-			unit = s.Block
+		unit := 1
+		if s.Per == PerBlock || s.Bits == 4 {
+			unit = q.typ.run()
 		}
 		if i < len(shape)-1 || unit == 1 {
 			continue

@@ -44,7 +44,6 @@ func dotCodes(c *Call) error {
 	if !p.zeros {
 		shared = p.zeroAt(0, 0)
 	}
-	c.Parallel(p.rows, func(r int) { d.Lay(laid[r*size:(r+1)*size], p.x[r*p.k:(r+1)*p.k], p.words, shared) })
 	m := &amd64.CodeMatrix{Codes: p.codes, Scales: p.scaleData, Zeros: p.zeroData, RowWords: p.words}
 	if p.scale.Shape[0] > 1 {
 		m.ScalesRow = p.scale.Shape[1] * p.scale.DType.Size()
@@ -55,6 +54,7 @@ func dotCodes(c *Call) error {
 	if p.scale.Shape[1] > 1 {
 		m.Words = p.block * p.bits / 32
 	}
+	c.Parallel(p.rows, func(r int) { d.Lay(laid[r*size:(r+1)*size], p.x[r*p.k:(r+1)*p.k], m, shared) })
 	c.Parallel((p.n+codeRows-1)/codeRows, func(task int) {
 		from := task * codeRows
 		to := min(from+codeRows, p.n)
@@ -92,6 +92,8 @@ func newCodeProduct(c *Call) *codeProduct {
 	p.zeros = p.zero.Shape.Size() > 1
 	// Scales and zero points lie side by side, one of each to a block.
 	p.generated = !p.zeros || p.zero.Shape[1] == p.scale.Shape[1]
+	// So do codes of 4 bits, in halves of blocks that have them.
+	p.generated = p.generated && (p.bits == 8 || p.block == 0 || p.scale.Shape[1] > 1 || p.rowBytes*2 == p.block)
 	return p
 }
 
@@ -126,25 +128,30 @@ func (p *codeProduct) zeroAt(i, b int) int32 {
 // dot is the product of one row of x and row i of codes, as the row defines it.
 func (p *codeProduct) dot(x []int8, i int) float32 {
 	codes := p.codes[i*p.rowBytes : (i+1)*p.rowBytes]
-	per := 32 / p.bits
+	run := p.rowBytes // bytes of a block
+	if p.block > 0 {
+		run = p.block * p.bits / 8
+	}
+	at := func(k int) int32 { // x goes on with 0
+		if k < len(x) {
+			return int32(x[k])
+		}
+		return 0
+	}
 	var partials [16]float32
 	for w := range p.words {
-		b := 0
-		if p.block > 0 {
-			b = w * per / p.block
-		}
+		b := 4 * w / run
 		zero, sum := p.zeroAt(i, b), int32(0)
-		for j, v := range x[min(w*per, len(x)):min((w+1)*per, len(x))] {
-			var code int32
-			switch {
-			case p.bits == 4:
-				code = int32(codes[4*w+j/2] >> (4 * (j % 2)) & 15)
+		for j, c := range codes[4*w : min(4*w+4, len(codes))] {
+			switch j += 4 * w; {
+			case p.bits == 4: // in two halves of the block
+				j += b * run
+				sum += at(j)*(int32(c&15)-zero) + at(j+run)*(int32(c>>4)-zero)
 			case p.signed:
-				code = int32(int8(codes[4*w+j]))
+				sum += at(j) * (int32(int8(c)) - zero)
 			default:
-				code = int32(codes[4*w+j])
+				sum += at(j) * (int32(c) - zero)
 			}
-			sum += int32(v) * (code - zero)
 		}
 		s := &partials[w%16]
 		*s = kernel.FMA32(float32(sum), p.scaleAt(i, b), *s)

@@ -48,8 +48,8 @@ func init() {
 			Operands: oneOperand(UintClass, AnyValue), Attrs: []AttrSpec{bits, {Name: "size", Kind: AttrInt}}, Infer: inferUnpack, Decompose: decomposeUnpack,
 			Samples: []Sample{{Shapes: []Shape{{3, 3}}, Attrs: A("size", 5)}}},
 		&Row{Name: "dot_codes", Number: 466, Version: 1, Access: Opaque,
-			Doc: "y[..., i] = the sum over k of x[..., k] · (code(i, k) - zero(i, k)) · scale(i, k), in f32: x are signed codes, row i of codes holds those of bits (8 or 4) bits " +
-				"as pack_bits writes them, and block codes share a scale and a zero point (0: a row does). Where rows or blocks of all share one, the extent is 1. x goes on with 0 to the end of a block. " +
+			Doc: "y[..., i] = the sum over k of x[..., k] · (code(i, k) - zero(i, k)) · scale(i, k), in f32: x are signed codes, row i of codes holds those of bits (8 or 4) bits, " +
+				"4 bits in halves of a block: the first half in the low bits of its bytes, the second in the high ones. block codes share a scale and a zero point (0: a row does). Where rows or blocks of all share one, the extent is 1. x goes on with 0 to the end of a block. " +
 				"Words of 32 bits of codes are summed exactly; partial j of 16 takes the words j, j+16, ... in ascending order by fma of sum and scale from +0, and the partials are folded by halves.",
 			Operands: []Operand{{"x", IntClass, AnyValue}, {"codes", Ints, AnyValue}, {"scale", FloatClass, Positive}, {"zero", Ints, AnyValue}},
 			Attrs:    []AttrSpec{{Name: "bits", Kind: AttrInt, Default: 8}, {Name: "block", Kind: AttrInt, Default: 0}}, Infer: inferDotCodes,

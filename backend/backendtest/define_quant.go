@@ -80,8 +80,12 @@ func defineDotCodes(x *testCase, in []host) []expected {
 			}
 			code := at(codes, i, j)
 			if bits == 4 {
-				byte := codes.bits[i*codes.typ.Shape[1]+j/2]
-				code = float64(byte >> (4 * (j % 2)) & 15)
+				run := codes.typ.Shape[1]
+				if block > 0 {
+					run = block / 2
+				}
+				byte := codes.bits[i*codes.typ.Shape[1]+b*run+j%(2*run)%run]
+				code = float64(byte >> (4 * (j % (2 * run) / run)) & 15)
 			}
 			v := 0.0
 			if j < k {

@@ -16,7 +16,8 @@ import (
 
 // CodeFormat says how a matrix of codes is written whose rows are multiplied with
 // a vector of codes. A word is 32 bits of codes, 4 codes of 8 bits or 8 of 4; words
-// that lie side by side share a scale in blocks.
+// that lie side by side share a scale in blocks. Codes of 4 bits lie in halves of a
+// block, or of a row that has one scale: the first half in the low bits of its bytes.
 type CodeFormat struct {
 	Bits   int  // 8 or 4
 	Signed bool // codes of 8 bits are signed
@@ -149,12 +150,12 @@ func (d *CodeDotter) Vector(rowWords int) int {
 }
 
 // Lay lays out x, signed codes of 8 bits, in memory of so many bytes as Vector says:
-// for each vector of words the codes (for codes of 4 bits first the even, then the
-// odd ones), then the sums of each word, in f32 if blocks have zero points, else
+// for each vector of words the codes (for codes of 4 bits first those of low bits),
+// then the sums of each word, in f32 if blocks have zero points, else
 // times -zero.
-func (d *CodeDotter) Lay(dst []byte, x []int8, rowWords int, zero int32) {
-	step, per := d.format.layStep(), 32/d.format.Bits
-	dst = dst[:d.vectors(rowWords)*step]
+func (d *CodeDotter) Lay(dst []byte, x []int8, m *CodeMatrix, zero int32) {
+	step := d.format.layStep()
+	dst = dst[:d.vectors(m.RowWords)*step]
 	clear(dst)
 	sum := func(word int) *uint32 {
 		return (*uint32)(unsafe.Pointer(&dst[word/16*step+step-64+word%16*4]))
@@ -162,17 +163,24 @@ func (d *CodeDotter) Lay(dst []byte, x []int8, rowWords int, zero int32) {
 	if d.format.Signed {
 		zero += 128 // of the codes with their highest bit turned
 	}
-	for i, v := range x {
-		word, at := i/per, i%per
-		vector, lane := dst[word/16*step:], word%16
-		if per == 8 {
-			vector[at%2*64+lane*4+at/2] = byte(v)
-		} else {
-			vector[lane*4+at] = byte(v)
+	// Runs of codes that lie side by side in bytes: whole rows, or halves of blocks.
+	run, planes := max(len(x), 1), 1
+	if d.format.Bits == 4 {
+		planes = 2
+		if run = 4 * m.Words; run == 0 {
+			run = 4 * m.RowWords
 		}
-		*sum(word) += uint32(v)
 	}
-	for word := range (len(x) + per - 1) / per {
+	for i := 0; i < len(x); i += run {
+		plane := i / run % planes
+		at := i / run / planes * run // byte of the first
+		for _, v := range x[i:min(i+run, len(x))] {
+			dst[at/64*step+64*plane+at%64] = byte(v)
+			*sum(at / 4) += uint32(v)
+			at++
+		}
+	}
+	for word := range m.RowWords {
 		s := sum(word)
 		if d.format.Zeros {
 			*s = math.Float32bits(float32(int32(*s)))
