@@ -85,7 +85,7 @@ func in(t ir.DType, list ...[]int) []variant {
 // All returns every workload, in the order of tables.
 func All() []*Workload {
 	var out []*Workload
-	for _, table := range [][]op{elementwise, rows, reductions, orders, products, convolutions, attentions, trainings} {
+	for _, table := range [][]op{elementwise, rows, reductions, orders, products, quantizedProducts, convolutions, attentions, trainings} {
 		for i := range table {
 			o := &table[i]
 			for _, v := range o.cases {
