@@ -54,13 +54,14 @@ type codeDots struct {
 	CodesRow, ScalesRow, ZerosRow int64 // bytes from one row to the next
 	X                             uintptr
 	Rows                          int64
-	Blocks                        int64     // whole spans of 16 blocks, of fewer than 16 words
-	Inner                         int64     // vectors of words in a block, or in a row
-	Rest                          int64     // 1 if there is a last span that is not whole, or a last vector of a row
-	Mask                          [8]uint64 // the words that there are of the vectors of the rest
-	RestScales                    uint64    // the scales of the rest
-	End                           uint64    // bytes of x that a row of blocks takes
+	Blocks                        int64             // whole spans of 16 blocks
+	Inner                         int64             // vectors of words in a block, or in a row
+	Rest                          int64             // 1 if there is a last span that is not whole, or a last vector of a row
+	Mask                          [spanWords]uint64 // the words that there are of the vectors of the rest
+	RestScales                    uint64            // the scales of the rest
+	End                           uint64            // bytes of x that a row of blocks takes
 	Fold                          [16]float32
+	Spread                        [2][16]float32 // scales and zero points of a span
 }
 
 // Offsets within a codeDots.
@@ -78,9 +79,10 @@ const (
 	dotInner
 	dotRest
 	dotMask
-	dotRestScales = dotMask + 64
+	dotRestScales = dotMask + 8*spanWords
 	dotEnd        = dotRestScales + 8
 	dotFold       = dotEnd + 8
+	dotSpread     = dotFold + 64
 )
 
 // CodeDotter multiplies rows of codes of a format with vectors of codes.
@@ -88,6 +90,10 @@ type CodeDotter struct {
 	format CodeFormat
 	region *execmem.Region
 }
+
+// spanWords is the greatest number of words of blocks whose scales are loaded 16 at a
+// time, for a span of as many vectors.
+const spanWords = 16
 
 // codeDotters are those that were asked for, for ever: there are few formats.
 var codeDotters sync.Map // of CodeFormat: func() *CodeDotter
@@ -101,8 +107,8 @@ func CodeDotterOf(f CodeFormat) (*CodeDotter, error) {
 	if !Available(AVX512) || !cpu.X86.HasAVX512VNNI {
 		return nil, &Unsupported{"dot_codes", "the processor has no products of bytes"}
 	}
-	if f.Words >= 16 {
-		f.Words = 16 // the code is the same
+	if f.Words > spanWords {
+		f.Words = 2 * spanWords // the code is the same
 	}
 	once, _ := codeDotters.LoadOrStore(f, sync.OnceValue(func() *CodeDotter { return newCodeDotter(f) }))
 	if d := once.(func() *CodeDotter)(); d != nil {
@@ -134,7 +140,7 @@ type CodeMatrix struct {
 // vectors x has: whole spans, so that code need not ask.
 func (d *CodeDotter) vectors(rowWords int) int {
 	n := (rowWords + 15) / 16
-	if w := d.format.Words; w > 0 && w < 16 {
+	if w := d.format.Words; w > 0 && w <= spanWords {
 		n = (n + w - 1) / w * w
 	}
 	return n
@@ -210,7 +216,7 @@ func (d *CodeDotter) Dot(m *CodeMatrix, x []byte, from int, out []float32) {
 		Zeros: at(m.Zeros, from*m.ZerosRow), ZerosRow: int64(m.ZerosRow),
 		X: at(x, 0), Out: uintptr(unsafe.Pointer(&out[0])), Rows: int64(len(out)),
 	}
-	if w := d.format.Words; w > 0 && w < 16 {
+	if w := d.format.Words; w > 0 && w <= spanWords {
 		c.Blocks = int64(m.RowWords / (16 * w))
 		if rest := m.RowWords % (16 * w); rest > 0 {
 			c.Rest = 1
@@ -262,8 +268,8 @@ const (
 
 func (g *codeGen) word(at int32) asm.Mem { return asm.Ptr(asm.DI, at) }
 
-// small reports whether a vector holds the words of several blocks.
-func (g *codeGen) small() bool { return g.Words > 0 && g.Words < 16 }
+// small reports whether rows are spans of 16 blocks.
+func (g *codeGen) small() bool { return g.Words > 0 && g.Words <= spanWords }
 
 func (g *codeGen) emit() {
 	a := g.a
@@ -273,7 +279,7 @@ func (g *codeGen) emit() {
 	case g.Signed:
 		g.constant(0x80808080)
 	}
-	if g.small() {
+	if g.Words < spanWords {
 		for j := range g.Words {
 			place := make([]byte, 64)
 			for lane := range 16 {
@@ -324,11 +330,7 @@ func (g *codeGen) spans() {
 				a.Load(cTmp, g.word(dotMask+8*int32(j)))
 				a.KMov(cmVector, cTmp)
 			}
-			place := cvPlace + asm.Vec(j)
-			a.RVM(asm.VPERMD, asm.L512, cvSpread, place, asm.V(cvScale))
-			if g.Zeros {
-				a.RVM(asm.VPERMD, asm.L512, cvSpread+1, place, asm.V(cvZero))
-			}
+			g.spread(j)
 			g.vector(j, masked, cvSpread, cvSpread+1)
 		}
 	}
@@ -348,6 +350,21 @@ func (g *codeGen) spans() {
 	a.KMov(cmScales, cTmp)
 	span(true)
 	a.Bind(done)
+}
+
+// spread puts the scales and zero points of the words of vector j of a span into
+// their lanes.
+func (g *codeGen) spread(j int) {
+	a := g.a
+	for i, v := range []asm.Vec{cvScale, cvZero} {
+		switch to := cvSpread + asm.Vec(i); {
+		case i == 1 && !g.Zeros:
+		case g.Words < spanWords:
+			a.RVM(asm.VPERMD, asm.L512, to, cvPlace+asm.Vec(j), asm.V(v))
+		default: // one for all
+			a.RM(asm.VBROADCASTSS, asm.L512, to, asm.M(g.word(dotSpread+int32(64*i+4*j))))
+		}
+	}
 }
 
 // advance moves on by vectors of words and by blocks.
@@ -387,7 +404,16 @@ func (g *codeGen) spanScales(masked bool) {
 		load(asm.VPMOVZXBD, cvZero, cZeros)
 		a.RM(asm.VCVTDQ2PS, asm.L512, cvZero, asm.V(cvZero))
 	}
+	if g.Words == spanWords {
+		a.MR(asm.VMOVUPSST, asm.L512, asm.M(g.word(dotSpread)), cvScale)
+		if g.Zeros {
+			a.MR(asm.VMOVUPSST, asm.L512, asm.M(g.word(dotSpread+64)), cvZero)
+		}
+	}
 }
+
+// codeUnroll is how many vectors of a long block one turn of the loop takes.
+const codeUnroll = 4
 
 // blocks runs over blocks of whole vectors, or over one block that is the row.
 func (g *codeGen) blocks() {
@@ -408,16 +434,26 @@ func (g *codeGen) blocks() {
 		a.RM(asm.VPBROADCASTDR, asm.L512, cvZero, asm.G(cTmp))
 		a.RM(asm.VCVTDQ2PS, asm.L512, cvZero, asm.V(cvZero))
 	}
-	rest, done := a.NewLabel(), a.NewLabel()
+	few, rest, done := a.NewLabel(), a.NewLabel(), a.NewLabel()
 	a.Load(cCount, g.word(dotInner))
-	a.Test(cCount, cCount)
-	a.Jcc(asm.Eq, rest)
+	a.AluImm(asm.SUB, cCount, codeUnroll)
+	a.Jcc(asm.Less, few)
 	a.Align(16)
 	inner := a.Here()
+	for j := range codeUnroll {
+		g.vector(j, false, cvScale, cvZero)
+	}
+	g.advance(codeUnroll, 0)
+	a.AluImm(asm.SUB, cCount, codeUnroll)
+	a.Jcc(asm.GreatEq, inner)
+	a.Bind(few)
+	a.AluImm(asm.ADD, cCount, codeUnroll)
+	a.Jcc(asm.Eq, rest)
+	one := a.Here()
 	g.vector(0, false, cvScale, cvZero)
 	g.advance(1, 0)
 	a.Dec(cCount)
-	a.Jcc(asm.NotEq, inner)
+	a.Jcc(asm.NotEq, one)
 	a.Bind(rest)
 	if g.Words == 0 {
 		a.MemAluImm(asm.CMP, g.word(dotRest), 0)
