@@ -55,7 +55,7 @@ func init() {
 			Attrs:    []AttrSpec{{Name: "bits", Kind: AttrInt, Default: 8}, {Name: "block", Kind: AttrInt, Default: 0}}, Infer: inferDotCodes,
 			Samples: []Sample{{Shapes: []Shape{{2, 3, 20}, {5, 20}, {5, 1}, {1, 1}}}, {Shapes: []Shape{{2, 37}, {9, 24}, {9, 6}, {9, 6}}, Attrs: A("bits", 4, "block", 8)},
 				{Shapes: []Shape{{40}, {4, 64}, {4, 2}, {1, 1}}, Attrs: A("block", 32)}, {Shapes: []Shape{{2, 600}, {7, 304}, {7, 19}, {7, 19}}, Attrs: A("bits", 4, "block", 32)},
-				{Shapes: []Shape{{1, 1100}, {9, 1100}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{1, 1024}, {6, 512}, {6, 4}, {6, 4}}, Attrs: A("bits", 4, "block", 256)},
+				{Shapes: []Shape{{1, 1100}, {3, 1100}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{1, 1024}, {6, 512}, {6, 4}, {6, 4}}, Attrs: A("bits", 4, "block", 256)},
 				{Shapes: []Shape{{3, 5}, {2, 5}, {2, 1}, {2, 1}}}, {Shapes: []Shape{{0, 8}, {2, 8}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{2, 0}, {3, 0}, {3, 1}, {3, 1}}}}},
 	)
 }

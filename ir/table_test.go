@@ -110,6 +110,8 @@ func accepted(t *testing.T, r *Row, s Sample) (count int) {
 				in[i].DType = Bool
 			case c == FloatClass && r.Operands[0].Class&FloatClass == 0: // floats beside integers
 				in[i].DType = F32
+			case c == IntClass && d.Kind() == KindUint: // signed beside unsigned
+				in[i].DType = I8
 			case c == Ints && r.Operands[0].Class&Ints == 0:
 				in[i].DType = U8
 			default:
