@@ -39,34 +39,28 @@ func quantizedLabel(s []int) string {
 	return label
 }
 
-// multiplyQuantized multiplies x with one matrix after the other.
-func multiplyQuantized(product func(q *sinter.Quantized, x *sinter.Tensor) *sinter.Tensor) func([]int, ir.DType, *sinter.Device) func() (*sinter.Tensor, error) {
-	return func(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
-		on := sinter.On(d)
-		x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
-		var weights []*sinter.Quantized
-		for i := range quantizedMatrices {
-			w := input{t: t, shape: []int{s[1], s[2]}}.make(on, uint64(2+i))
-			weights = append(weights, w.Quantize(quantizedScheme(s)))
-			w.Release()
-		}
-		next := 0
-		return func() (*sinter.Tensor, error) {
-			q := weights[next]
-			next = (next + 1) % len(weights)
-			return product(q, x), nil
-		}
+// multiplyDynamic multiplies x with one matrix after the other.
+func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+	on := sinter.On(d)
+	x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
+	var weights []*sinter.Quantized
+	for i := range quantizedMatrices {
+		w := input{t: t, shape: []int{s[1], s[2]}}.make(on, uint64(2+i))
+		weights = append(weights, w.Quantize(quantizedScheme(s)))
+		w.Release()
+	}
+	next := 0
+	return func() (*sinter.Tensor, error) {
+		q := weights[next]
+		next = (next + 1) % len(weights)
+		scope := sinter.NewScope("linear", sinter.NoGrad())
+		defer scope.End()
+		return scope.Keep(q.In(scope).LinearDynamic(scope.In(x))), nil
 	}
 }
 
-// quantizedCases are rows of x, outputs, inputs, bits, and the block or 0.
-func quantizedCases() []variant {
-	return in(ir.F32, []int{1, 4096, 4096, 4, 32}, []int{1, 4096, 4096, 8, 0}, []int{1, 4096, 4096, 8, 32}, []int{1, 4096, 4096, 4, 128}, []int{4, 4096, 4096, 4, 32})
-}
-
+// Sizes are rows of x, outputs, inputs, bits, and the block or 0.
 var quantizedProducts = []op{
-	{group: "quantized", name: "linear_dynamic", label: quantizedLabel, cases: quantizedCases(), cost: quantizedCost,
-		state: multiplyQuantized((*sinter.Quantized).LinearDynamic)},
-	{group: "quantized", name: "linear_codes", label: quantizedLabel, cases: quantizedCases(), cost: quantizedCost,
-		state: multiplyQuantized((*sinter.Quantized).Linear)},
+	{group: "products", name: "linear_dynamic", label: quantizedLabel, cost: quantizedCost, state: multiplyDynamic,
+		cases: in(ir.F32, []int{1, 4096, 4096, 4, 32}, []int{1, 4096, 4096, 8, 0}, []int{1, 4096, 4096, 8, 32}, []int{1, 4096, 4096, 4, 128}, []int{4, 4096, 4096, 4, 32})},
 }

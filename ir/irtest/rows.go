@@ -223,10 +223,14 @@ func (g *gen) callSample(r *ir.Row) {
 	for try := 0; try < guesses; try++ {
 		shared := g.shared(r)
 		types := make([]ir.Type, len(s.Shapes))
+		other := map[ir.Class]ir.DType{} // of operands that cannot have the shared one
 		for i, shape := range s.Shapes {
 			types[i] = ir.Type{DType: shared, Shape: shape}
 			if c := r.OperandAt(i).Class; !c.Has(shared) {
-				types[i].DType = g.dtype(c)
+				if other[c] == ir.Invalid {
+					other[c] = g.dtype(c)
+				}
+				types[i].DType = other[c]
 			}
 		}
 		if _, err := ir.Infer(r, types, attrs); err != nil {
