@@ -42,6 +42,14 @@ func TestPermuted(t *testing.T) {
 				t.Fatalf("no tiles for %v", k)
 			}
 		}
+		if found%20 == 0 { // the tiles' code is kept too
+			for i, c := range codes {
+				if codes[i] = reload(t, c); codes[i].permuted.made.Load() == nil {
+					t.Fatalf("no tiles in the saved code of %v", k)
+				}
+			}
+			agree(t, r, k, codes, in, extents, plainBits)
+		}
 	}
 }
 
