@@ -53,7 +53,7 @@ func init() {
 				"Words of 32 bits of codes are summed exactly; partial j of 16 takes the words j, j+16, ... in ascending order by fma of sum and scale from +0, and the partials are folded by halves.",
 			Operands: []Operand{{"x", IntClass, AnyValue}, {"codes", Ints, AnyValue}, {"scale", FloatClass, Positive}, {"zero", Ints, AnyValue}},
 			Attrs:    []AttrSpec{{Name: "bits", Kind: AttrInt, Default: 8}, {Name: "block", Kind: AttrInt, Default: 0}}, Infer: inferDotCodes,
-			Samples: []Sample{{Shapes: []Shape{{2, 3, 20}, {5, 20}, {5, 1}, {1, 1}}}, {Shapes: []Shape{{2, 37}, {9, 24}, {9, 6}, {9, 6}}, Attrs: A("bits", 4, "block", 8)},
+			Samples: []Sample{{Shapes: []Shape{{2, 3, 20}, {5, 20}, {5, 1}, {1, 1}}}, {Shapes: []Shape{{2, 37}, {9, 20}, {9, 5}, {9, 5}}, Attrs: A("bits", 4, "block", 8)},
 				{Shapes: []Shape{{40}, {4, 64}, {4, 2}, {1, 1}}, Attrs: A("block", 32)}, {Shapes: []Shape{{2, 600}, {7, 304}, {7, 19}, {7, 19}}, Attrs: A("bits", 4, "block", 32)},
 				{Shapes: []Shape{{1, 1100}, {3, 1100}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{1, 1024}, {6, 512}, {6, 4}, {6, 4}}, Attrs: A("bits", 4, "block", 256)},
 				{Shapes: []Shape{{3, 5}, {2, 5}, {2, 1}, {2, 1}}}, {Shapes: []Shape{{0, 8}, {2, 8}, {1, 1}, {1, 1}}}, {Shapes: []Shape{{2, 0}, {3, 0}, {3, 1}, {3, 1}}}}},
