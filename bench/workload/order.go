@@ -51,6 +51,36 @@ var orders = []op{
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}, {t: t, shape: s[:1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].ScatterAdd(0, in[1], in[2])} }},
+	{group: "order", name: "gather_rows", cases: in(ir.F32, []int{16384, 50257, 64}),
+		cost: func(s []int, t ir.DType) Cost {
+			return Cost{Bytes: int64(s[0] * (2*s[2]*t.Size() + 8)), Moves: limit.Copy}
+		},
+		inputs: func(s []int, t ir.DType) []input {
+			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}}
+		},
+		call: func(_ []int, in list) list { return list{in[0].Gather(0, in[1])} }},
+	{group: "order", name: "scatter_add_rows", cases: in(ir.F32, []int{16384, 50257, 64}),
+		cost: func(s []int, t ir.DType) Cost {
+			return Cost{Bytes: int64(s[0]*(s[2]*t.Size()+8) + 2*s[1]*s[2]*t.Size()), Moves: limit.Copy}
+		},
+		inputs: func(s []int, t ir.DType) []input {
+			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}, {t: t, shape: []int{s[0], s[2]}}}
+		},
+		call: func(_ []int, in list) list { return list{in[0].ScatterAdd(0, in[1], in[2])} }},
+	{group: "order", name: "searchsorted", cases: []variant{{t: ir.I64, sizes: []int{1 << 20, 1000}}, {t: ir.I64, sizes: []int{1 << 20, 1 << 20}}}, cost: bytesEach(16, 8),
+		inputs: func(s []int, t ir.DType) []input {
+			return []input{{t: t, shape: s[1:], below: s[1]}, {t: t, shape: s[:1], below: s[1]}}
+		},
+		// What is not sorted takes as many steps, and gives some place.
+		call: func(_ []int, in list) list { return list{in[0].SearchSorted(in[1], false)} }},
+	{group: "order", name: "unique", cases: []variant{{t: ir.I64, sizes: []int{1 << 20, 1000}}, {t: ir.I64, sizes: []int{1 << 20, 1 << 40}}}, cost: bytesEach(16, 0),
+		inputs: func(s []int, t ir.DType) []input { return []input{{t: t, shape: s[:1], below: s[1]}} },
+		call: func(s []int, in list) list {
+			values, inverse, counts, count := in[0].UniqueMax(min(s[0], s[1]))
+			return list{values, inverse, counts, count}
+		}},
+	{group: "order", name: "logcumsumexp", cases: []variant{{t: ir.F32, sizes: million[0]}}, inputs: vector, cost: bytesEach(8, 0),
+		call: func(_ []int, in list) list { return list{in[0].LogCumSumExp(0)} }},
 }
 
 var _ = (*sinter.Tensor)(nil)

@@ -142,6 +142,40 @@ def scatter_add(sizes, dtype):
 
 
 @inference
+def gather_rows(sizes, dtype):
+    n, table, width = sizes
+    x, i = values(dtype, table, width), torch.randint(0, table, (n,))
+    return lambda: torch.index_select(x, 0, i)
+
+
+@inference
+def scatter_add_rows(sizes, dtype):
+    n, table, width = sizes
+    x, i, src = values(dtype, table, width), torch.randint(0, table, (n,)), values(dtype, n, width)
+    return lambda: torch.index_add(x, 0, i, src)
+
+
+@inference
+def searchsorted(sizes, dtype):
+    n, table = sizes
+    x = torch.sort(torch.randint(0, table, (table,)).to(DTYPES[dtype]))[0]
+    z = torch.randint(0, table, (n,)).to(DTYPES[dtype])
+    return lambda: torch.searchsorted(x, z)
+
+
+@inference
+def unique(sizes, dtype):
+    x = torch.randint(0, sizes[1], (sizes[0],)).to(DTYPES[dtype])
+    return lambda: torch.unique(x, return_inverse=True, return_counts=True)
+
+
+@inference
+def logcumsumexp(sizes, dtype):
+    x = values(dtype, *sizes)
+    return lambda: torch.logcumsumexp(x, 0)
+
+
+@inference
 def matmul(sizes, dtype):
     m, n, k = sizes
     if dtype[0] == "i":
@@ -209,7 +243,8 @@ def training(net, loss_of):
 
 
 WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, adam, softmax, log_softmax, layer_norm, rms_norm,
-                                     cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, matmul, matmul_t, conv2d, attention,
+                                     cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, gather_rows,
+                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, conv2d, attention,
                                      train_mlp, train_transformer)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
                   "matmul_packed": matmul})
