@@ -104,3 +104,44 @@ func BenchmarkLaunch(b *testing.B) {
 		d.Close()
 	}
 }
+
+// BenchmarkThreads is a launch of ten operations on one thread and on two, taking
+// turns, so that both meet the same company on the machine: the half of the single
+// times, and of their ratios.
+func BenchmarkThreads(b *testing.B) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name string
+		n    int
+	}{{"16k", 16 << 10}, {"256k", 256 << 10}, {"1M", 1 << 20}, {"16M", 16 << 20}} {
+		b.Run(c.name, func(b *testing.B) {
+			one, launch1 := chained(b, Options{Threads: 1}, c.n)
+			two, launch2 := chained(b, Options{Threads: 2}, c.n)
+			var took [2][]time.Duration
+			var ratio []float64
+			for b.Loop() {
+				var t [2]time.Duration
+				for i, d := range []*Device{one, two} {
+					for range 4 { // the last of some, as in a program that computes
+						start := time.Now()
+						if d.Launch(ctx, [][]backend.Launch{launch1, launch2}[i]) != nil || d.Sync(ctx) != nil {
+							b.Fatal("the device failed")
+						}
+						t[i] = time.Since(start)
+					}
+					took[i] = append(took[i], t[i])
+				}
+				ratio = append(ratio, float64(t[0])/float64(t[1]))
+			}
+			for i := range took {
+				slices.Sort(took[i])
+			}
+			slices.Sort(ratio)
+			half := len(ratio) / 2
+			b.ReportMetric(float64(took[0][half]), "ns-1T")
+			b.ReportMetric(float64(took[1][half]), "ns-2T")
+			b.ReportMetric(ratio[half], "1T/2T")
+			b.ReportMetric(float64(took[0][half/5])/float64(took[1][half/5]), "1T/2T-p10")
+		})
+	}
+}

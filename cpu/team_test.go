@@ -111,6 +111,30 @@ func TestTeamLate(t *testing.T) {
 	}
 }
 
+// TestIdleDeviceParks: soon after its work all goroutines of a device are parked, and
+// take no time from anybody.
+func TestIdleDeviceParks(t *testing.T) {
+	d, launch := chained(t, Options{Threads: 4}, 1<<20)
+	for range 3 {
+		if err := d.Launch(t.Context(), launch); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		idle := false
+		for start := time.Now(); !idle && time.Since(start) < 10*time.Second; {
+			time.Sleep(time.Millisecond)
+			d.q.mu.Lock()
+			idle = d.q.parked && d.workers.team.parked.Load() == 3
+			d.q.mu.Unlock()
+		}
+		if !idle {
+			t.Fatalf("%d of 3 helpers are parked", d.workers.team.parked.Load())
+		}
+	}
+}
+
 // BenchmarkTeam is the hand-over of a job whose claims do nothing, as a phase of a
 // work is, while helpers look for work, and when they are parked.
 func BenchmarkTeam(b *testing.B) {
