@@ -125,7 +125,7 @@ type Tiles struct {
 	Per        int // elements in a lane
 	level      Level
 	kind       *tileKind
-	groups     []func() *tileGroup // by vectors and mask
+	groups     []func() *tileGroup // by vectors and mask; the last is half a vector (AVX-512)
 }
 
 // tileGroup is the code for all numbers of rows at one width.
@@ -164,20 +164,21 @@ func newTiles(level Level, kind TileKind) *Tiles {
 	t.Lanes = level.bytes() / t.Size
 	t.Cols = tileVectors * t.Lanes
 	for n := range 2 * tileVectors {
-		t.groups = append(t.groups, sync.OnceValue(func() *tileGroup { return t.group(n/2+1, n%2 == 1) }))
+		t.groups = append(t.groups, sync.OnceValue(func() *tileGroup { return t.group(n/2+1, n%2 == 1, false) }))
 	}
+	t.groups = append(t.groups, sync.OnceValue(func() *tileGroup { return t.group(1, true, level == AVX512) }))
 	return t
 }
 
-// group generates the micro-kernels of so many vectors.
-func (t *Tiles) group(vectors int, masked bool) *tileGroup {
+// group generates the micro-kernels of so many vectors, or of half a one.
+func (t *Tiles) group(vectors int, masked, half bool) *tileGroup {
 	a := asm.New()
 	at := make([]int, t.Rows)
 	for i := range at {
 		a.Align(64)
 		at[i] = a.Len()
 		g := &tileGen{a: a, tileKind: t.kind, wide: t.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}
-		if g.wide {
+		if g.wide && !half {
 			g.length = asm.L512
 		}
 		g.emit()
@@ -202,7 +203,9 @@ func (t *Tiles) Run(x *Tile) {
 	vectors := (x.Cols + t.Lanes - 1) / t.Lanes
 	n := 2 * (vectors - 1)
 	if last := x.Cols - (vectors-1)*t.Lanes; last < t.Lanes {
-		n++
+		if n++; vectors == 1 && last <= t.Lanes/2 && t.level == AVX512 { // the other half would cost as much
+			n = 2 * tileVectors
+		}
 		x.mask, x.lanes = laneMasks(t.level, t.Size, last)
 	}
 	call(t.groups[n]().entry[x.Rows-1], unsafe.Pointer(x))
@@ -348,7 +351,7 @@ func (g *tileGen) begin() {
 	a.Load(tTmp, asm.Ptr(asm.DI, tileMinus))
 	for i := range g.rows {
 		for v := range g.vectors {
-			a.RVM(asm.VPSUBD, g.length, g.sum(i, v), g.b(v), asm.M(asm.Ptr(tTmp, int32(i*g.length.Bytes()))))
+			a.RVM(asm.VPSUBD, g.length, g.sum(i, v), g.b(v), asm.M(asm.Ptr(tTmp, int32(64*i))))
 		}
 	}
 }
