@@ -10,10 +10,9 @@ import (
 
 // Sizes of tasks; see [Blocking] for those of blocks.
 const (
-	taskWork   = 4 << 20 // products of a task, unless one strip has more
-	packTask   = 1 << 15 // elements that one task of packing writes
-	tasksEach  = 4       // per thread, if there are as many tiles
-	scratchPad = 64
+	taskWork  = 4 << 20 // products of a task, unless one strip has more
+	packTask  = 1 << 15 // elements that one task of packing writes
+	tasksEach = 4       // per thread, if there are as many tiles
 )
 
 // round is a part of a problem whose packed operands exist at one time: some trips
