@@ -184,7 +184,7 @@ func defineAttentionBias(x *testCase, in []host) []expected {
 func init() {
 	// Lengths around the edges of blocks, heads that share keys, nothing at all.
 	type sizes struct{ batch, heads, shared, l, s, d, e int }
-	for i, z := range []sizes{{1, 1, 1, 70, 130, 9, 17}, {2, 2, 2, 64, 64, 16, 16}, {1, 6, 2, 1, 200, 8, 5}, {1, 2, 1, 65, 3, 4, 2},
+	for i, z := range []sizes{{1, 1, 1, 70, 130, 9, 17}, {2, 2, 2, 64, 64, 16, 16}, {1, 6, 2, 1, 200, 8, 5}, {1, 2, 1, 65, 3, 4, 2}, {1, 2, 2, 1, 130, 20, 6},
 		{2, 1, 1, 3, 0, 4, 2}, {1, 2, 2, 0, 5, 4, 2}, {1, 1, 1, 3, 5, 0, 2}, {1, 1, 1, 3, 5, 2, 0}, {0, 2, 1, 3, 4, 2, 2}, {1, 1, 1, 1, 1, 1, 1}} {
 		q := ir.Shape{z.batch, z.heads, z.l, z.d}
 		base := []ir.Shape{q, {z.batch, z.shared, z.s, z.d}, {z.batch, z.shared, z.s, z.e}}

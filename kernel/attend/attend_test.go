@@ -9,6 +9,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/amd64"
 )
 
 func engine() *Engine {
@@ -105,7 +106,20 @@ func apply(t *testing.T, row string, attrs []ir.Named, in ...*array) []*array {
 	return out
 }
 
+// shared is the engine under test.
 var shared = engine()
+
+// everywhere runs a test with the interpreter and with generated code.
+func everywhere(t *testing.T, test func(t *testing.T)) {
+	defer func(e *Engine) { shared = e }(shared)
+	t.Run("interpreter", test)
+	for _, level := range []amd64.Level{amd64.AVX2, amd64.AVX512} {
+		if amd64.Available(level) {
+			shared = native(level)
+			t.Run(level.String(), test)
+		}
+	}
+}
 
 // scalar evaluates a function of one number by its row.
 func scalar(row string) func(float64) float64 {
@@ -192,7 +206,9 @@ func equalBits(a, b float64) bool {
 
 // TestRecurrence compares with the definition bit for bit, over lengths around the
 // edges of blocks, shared heads, masks and special values.
-func TestRecurrence(t *testing.T) {
+func TestRecurrence(t *testing.T) { everywhere(t, testRecurrence) }
+
+func testRecurrence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for try := range 60 {
 		heads, group := 1+rng.IntN(2), 1+rng.IntN(3)
@@ -247,7 +263,9 @@ func TestRecurrence(t *testing.T) {
 // TestEqualBits: a head alone, a range of queries, a step of decoding over a cache
 // with room after its end, keys that are cut instead of hidden, and views give the
 // bits of the whole.
-func TestEqualBits(t *testing.T) {
+func TestEqualBits(t *testing.T) { everywhere(t, testEqualBits) }
+
+func testEqualBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const l, room = 150, 190
 	packed := random(rng, 2, l, 3, 4, 8) // [batch, length, q k v, heads, width]
@@ -311,7 +329,9 @@ func TestEqualBits(t *testing.T) {
 }
 
 // TestHidden: what is hidden takes no part, even if it is not a number.
-func TestHidden(t *testing.T) {
+func TestHidden(t *testing.T) { everywhere(t, testHidden) }
+
+func testHidden(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	q, k, v := random(rng, 1, 1, 70, 4), random(rng, 1, 1, 70, 4), random(rng, 1, 1, 70, 4)
 	dy, lse, delta := random(rng, 1, 1, 70, 4), random(rng, 1, 1, 70), random(rng, 1, 1, 70)

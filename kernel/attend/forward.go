@@ -52,6 +52,7 @@ type room struct {
 	*scratch
 	q             matrix // transposed
 	k, v, x, p, b matrix
+	kt            matrix // keys as columns
 	mask          mask
 	m, l          [2]matrix
 	a, one        matrix
@@ -61,8 +62,8 @@ type room struct {
 func (f *forward) newRoom(s *scratch) *room {
 	c := f.c
 	size := int64(c.Size())
-	s.reset(size*((f.d+16)*Rows+Block*(f.d+f.e+3*Rows)+2*Rows*f.e+16*Rows) + 32*64)
-	r := &room{scratch: s, q: s.turned(c, f.d), k: s.matrix(c, Block, f.d), v: s.matrix(c, Block, f.e),
+	s.reset(size*(2*(f.d+16)*Rows+Block*(f.d+f.e+3*Rows)+2*Rows*f.e+16*Rows) + 32*64)
+	r := &room{scratch: s, q: s.turned(c, f.d), k: s.matrix(c, Block, f.d), kt: s.turned(c, f.d), v: s.matrix(c, Block, f.e),
 		x: s.matrix(c, Block, Rows), p: s.matrix(c, Block, Rows), b: s.matrix(c, Block, Rows), mask: f.newMask(s),
 		a: s.matrix(c, 1, Rows), one: s.matrix(c, 1, 8), acc: f.newSum(s, Rows, f.e)}
 	for i := range 2 {
@@ -104,8 +105,15 @@ func (f *forward) walk(r *room, at tile, add adder) {
 		j := b * Block
 		n := min(Block, f.s-j)
 		kb := f.block(r.scratch, r.k, k, j, n, f.d, f.inPlaceK)
-		f.products(r.scratch, r.x, kb, r.q, n, at.n, f.d)
-		args := append(f.sides(r.scratch, &r.mask, r.b, r.x, at, j, n),
+		x := r.x
+		if at.n == 1 && f.panels != nil && kb.col == 1 && f.d > 0 { // lanes are keys
+			x.row = 1
+			r.turn(f.panels, r.kt, kb, n, f.d)
+			r.multiply(f.micro, x.transposed(), r.q.transposed(), r.kt, 1, n, f.d, nil)
+		} else {
+			f.products(r.scratch, x, kb, r.q, n, at.n, f.d)
+		}
+		args := append(f.sides(r.scratch, &r.mask, r.b, x, at, j, n),
 			arg{r.m[0], -1, 1}, arg{r.l[0], -1, 1}, arg{r.p, 0, 1}, arg{r.m[1], -1, 1}, arg{r.l[1], -1, 1}, arg{r.a, -1, 1})
 		masked, _ := f.masked(at, j, n)
 		r.runWith(f.weights[index(masked)], f.factor, [3]int64{n, at.n}, args)
