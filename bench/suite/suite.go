@@ -193,11 +193,8 @@ func (s *Suite) Close() {
 // Peers returns the names and versions of those that run.
 func (s *Suite) Peers() []peers.Answer {
 	var out []peers.Answer
-	for _, n := range s.opt.Threads {
-		for _, p := range s.peers[n] {
-			out = append(out, peers.Answer{Peer: p.Name, Version: p.Version})
-		}
-		break
+	for _, p := range s.peers[s.opt.Threads[0]] {
+		out = append(out, peers.Answer{Peer: p.Name, Version: p.Version})
 	}
 	return out
 }
