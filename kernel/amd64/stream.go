@@ -94,8 +94,8 @@ func (c *Code) streamable(l *kernel.Launch) bool {
 			}
 			whole = whole && s*size%64 == 0
 		}
-		// Only sweeps over whole rows have a head.
-		if !whole && (l.Extents[c.vAxis]*size < streamRow || c.rAxis >= 0 || c.block > 0) {
+		// Only elementwise sweeps have a head: passes that reduce may store too.
+		if !whole && (l.Extents[c.vAxis]*size < streamRow || c.rAxis >= 0 || c.byRows) {
 			return false
 		}
 	}
