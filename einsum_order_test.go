@@ -143,7 +143,7 @@ func TestEinsumCopies(t *testing.T) {
 			}
 			y := s.Keep(sinter.Einsum(spec, in...))
 			s.End()
-			if err := y.Device().Sync(t.Context()); err != nil {
+			if _, err := sinter.Data[float32](t.Context(), y); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -44,10 +44,10 @@ func (c *Chunks) Fold(dst unsafe.Pointer) {
 
 func foldChunks[T number](c *Chunks, dst unsafe.Pointer) {
 	kind, w := c.Reduction.Kind, c.Width
-	switch kind {
-	case M2:
+	switch {
+	case kind == M2:
 		w *= 2
-	case Dot:
+	case kind.Binary(): // the sums of chunks are added, however products were
 		kind = Sum
 	}
 	out, x := unsafe.Slice((*T)(dst), w), unsafe.Slice((*T)(c.Records), c.N*w)

@@ -73,6 +73,24 @@ func random(shape ir.Shape, seed uint64) *sinter.Tensor {
 	return s.tensor(ir.Operand{Class: ir.FloatClass}, shape, 0)
 }
 
+// coded are the calls of rows whose first operand holds integer codes: what is
+// differentiated is their scale.
+var coded = map[string][]call{
+	"dequantize": {decoded([]int{3, 5}, 3, 1), decoded([]int{2, 3, 4}, 3, 1), decoded([]int{4}), decoded([]int{0, 3}, 3)},
+}
+
+func decoded(shape []int, scale ...int) call {
+	return call{in: func() []*sinter.Tensor { return []*sinter.Tensor{random(scale, 9)} },
+		f: func(in []*sinter.Tensor) []*sinter.Tensor {
+			n := ir.Shape(shape).Size()
+			x, zero := make([]int8, n), sinter.FromSlice([]int8{3}, 1)
+			for i := range x {
+				x[i] = int8(37*i%256 - 128)
+			}
+			return []*sinter.Tensor{apply("dequantize", "dtype", sinter.F64)(sinter.FromSlice(x, n).Reshape(shape...), in[0], zero)}
+		}}
+}
+
 // own are the calls checked beside the samples of a row.
 var own = map[string][]call{
 	"sum":         reductions(),

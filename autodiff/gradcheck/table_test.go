@@ -31,8 +31,10 @@ var elementwise = map[int][][]ir.Shape{
 // callsOf returns what is checked of a row.
 func callsOf(r *ir.Row) []call {
 	var out []call
-	if calls := linear[r.Name]; calls != nil {
-		return calls
+	for _, m := range []map[string][]call{linear, coded} {
+		if calls := m[r.Name]; calls != nil {
+			return calls
+		}
 	}
 	for _, s := range r.Samples {
 		out = append(out, call{shapes: s.Shapes, attrs: s.Attrs})

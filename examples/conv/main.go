@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	epochs := flag.Int("epochs", 15, "times to go through the digits")
+	epochs := flag.Int("epochs", 20, "times to go through the digits")
 	flag.Parse()
 	if _, err := run(context.Background(), os.Stdout, *epochs); err != nil {
 		fmt.Fprintln(os.Stderr, err)

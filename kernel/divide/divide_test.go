@@ -318,3 +318,40 @@ func compareWritten(k *kernel.Kernel, l *kernel.Launch, arg int, got, want []byt
 		}
 	}
 }
+
+// TestPairs: sums of products of bf16 pairs are divided like other sums.
+func TestPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, n := range []int64{1025, 1030, 2048, 5001} {
+		b := kernel.NewBuilder("pairs", []kernel.AxisKind{kernel.Parallel, kernel.Reduced})
+		row := []kernel.Access{kernel.Strided, kernel.Unit}
+		x, z := b.AddArg(kernel.Arg{Type: ir.BF16, Access: row}), b.AddArg(kernel.Arg{Type: ir.BF16, Access: row})
+		y := b.AddArg(kernel.Arg{Type: ir.F32, Dir: kernel.Out, Access: []kernel.Access{kernel.Unit, kernel.Broadcast}})
+		b.Store(y, b.Reduce(kernel.PairDot, kernel.DotTree, b.Load(x), b.Load(z)))
+		if err := b.K.Verify(); err != nil {
+			t.Fatal(err)
+		}
+		l, memory := bind(b.K, []int64{3, n}, rng)
+		for i := range 2 {
+			for j := 0; j < len(memory[i]); j += 2 {
+				*(*uint16)(unsafe.Pointer(&memory[i][j])) = kernel.BF16FromF32(float32(rng.NormFloat64()))
+			}
+		}
+		shape, ok := divide.Find(b.K, l)
+		f := divide.New(b.K, shape)
+		if !ok || f == nil {
+			t.Fatalf("%d elements are not divided", n)
+		}
+		whole, err := kernel.NewInterpreter(b.K)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole.Run(l)
+		want := append([]byte(nil), memory[y]...)
+		clear(memory[y])
+		run(t, f, l)
+		if at := compareWritten(b.K, l, y, memory[y], want); at != "" {
+			t.Errorf("%d elements: %s", n, at)
+		}
+	}
+}

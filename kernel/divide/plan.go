@@ -235,7 +235,10 @@ func (p *planner) fold(folds []fold) {
 	cost := int64(0) // of the last
 	for _, x := range folds {
 		in := &p.f.k.Body[x.at]
-		t := p.f.k.Body[in.A].Type
+		t := in.Type
+		if x.red.Kind == kernel.ArgMax || x.red.Kind == kernel.ArgMin {
+			t = p.f.k.Body[in.A].Type // of the extremes, beside their places
+		}
 		unit, n := p.record(x.at), p.chunks()
 		each := unit * foldCost * p.outer
 		if x.red.Kind == kernel.M2 {
