@@ -143,12 +143,12 @@ func BenchmarkMatMul(b *testing.B) {
 					measure(b, level, c, l, threads, 2*float64(s.m*s.n*s.k))
 				})
 			}
-			if k, ok := c.Constant(l); ok && s.m <= 64 {
+			if k, ok := c.Constant(l, 1); ok && s.m <= 64 {
 				at := takeBytes(int(k.Bytes))
 				place := unsafe.Pointer(unsafe.SliceData(*at))
-				runWork(c.PackConstant(l, place), 1)
+				runWork(c.PackConstant(l, 1, place), 1)
 				b.Run(name+"/packed/threads=1", func(b *testing.B) {
-					measure(b, level, c.WithPacked(place), l, 1, 2*float64(s.m*s.n*s.k))
+					measure(b, level, c.WithPacked([2]unsafe.Pointer{1: place}), l, 1, 2*float64(s.m*s.n*s.k))
 				})
 				runtime.KeepAlive(at)
 			}

@@ -29,7 +29,8 @@ type problem struct {
 	out     target
 
 	blocking Blocking
-	constant unsafe.Pointer // the packed columns, if somebody keeps them
+	kept     [2]bool           // somebody keeps the side packed, or will
+	constant [2]unsafe.Pointer // and where, once it is
 }
 
 // mode is how an operand reaches the micro-kernels.
@@ -86,11 +87,12 @@ func tooSmall(l *kernel.Launch) bool {
 }
 
 // bind decides how a launch is run; nil means by the plain code.
-func (c *Code) bind(l *kernel.Launch) *problem { return c.bindAs(l, false) }
+func (c *Code) bind(l *kernel.Launch) *problem { return c.bindAs(l, [2]bool{}) }
 
-// bindAs is bind; with packed, columns are packed even if they could be read in place.
-func (c *Code) bindAs(l *kernel.Launch, packed bool) *problem {
-	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size)}
+// bindAs is bind, with sides that are kept packed: columns even if they could be read
+// in place.
+func (c *Code) bindAs(l *kernel.Launch, kept [2]bool) *problem {
+	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size), kept: kept}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()
 	p.per = int64(c.tiles.Per)
@@ -108,7 +110,7 @@ func (c *Code) bindAs(l *kernel.Launch, packed bool) *problem {
 	}
 	p.loops = newSpan(outer, l.Extents)
 	p.trips = p.loops.size()
-	if p.blocking = p.choice(); packed {
+	if p.blocking = p.choice(); kept[1] {
 		p.blocking.PackFrom = 0
 	}
 	if !p.rowOperand() || !p.columnOperand() || !p.target() {
@@ -187,7 +189,11 @@ func (p *problem) rowOperand() bool {
 	o.row, o.kstep = p.apart(p.lanes), p.size
 	steps := [2]int64{o.row / o.size, 1}
 	if p.sides[0].along {
-		o.row, o.kstep = p.size, p.apart(min(p.extents[0], p.blockRows()))
+		rows := p.extents[0]
+		if !p.kept[0] {
+			rows = min(rows, p.blockRows())
+		}
+		o.row, o.kstep = p.size, p.apart(rows)
 		steps = [2]int64{1, o.kstep / p.size}
 	}
 	o.walk = p.pack[0].newWalk(p, [2]span{p.ranges[0], p.ks}, steps)

@@ -285,20 +285,33 @@ func agree(t testing.TB, r *rand.Rand, c *Code, l *kernel.Launch) {
 			c.Run(l)
 		}
 	})
-	if k, ok := c.Constant(l); ok {
-		at := takeBytes(int(k.Bytes))
-		place := unsafe.Pointer(unsafe.SliceData(*at))
-		runWork(c.PackConstant(l, place), threads)
-		check("packed for good", func(l *kernel.Launch) {
-			if w := c.WithPacked(place).Divide(l, threads); w != nil {
+	var places [2]unsafe.Pointer
+	var memory [2]*[]byte
+	packed := func(how string, places [2]unsafe.Pointer) {
+		check(how, func(l *kernel.Launch) {
+			if w := c.WithPacked(places).Divide(l, threads); w != nil {
 				runWork(w, threads)
 			} else {
 				t.Fatal("it has a constant, but is not divided")
 			}
 		})
-		runtime.KeepAlive(at)
-		giveBytes(at)
 	}
+	for side := range places {
+		if k, ok := c.Constant(l, side); ok {
+			memory[side] = takeBytes(int(k.Bytes))
+			places[side] = unsafe.Pointer(unsafe.SliceData(*memory[side]))
+			runWork(c.PackConstant(l, side, places[side]), threads)
+			var one [2]unsafe.Pointer
+			one[side] = places[side]
+			packed(fmt.Sprintf("side %d packed for good", side), one)
+		}
+	}
+	if places[0] != nil && places[1] != nil {
+		packed("both packed for good", places)
+	}
+	runtime.KeepAlive(memory)
+	giveBytes(memory[0])
+	giveBytes(memory[1])
 	axis := r.Intn(len(k.Axes))
 	if k.Axes[axis] == kernel.Parallel && l.Extents[axis] > 1 {
 		at := 1 + int64(r.Intn(int(l.Extents[axis]-1)))

@@ -51,18 +51,18 @@ func (p *problem) work(threads int) *kernel.Work {
 	w := &kernel.Work{}
 	rows, cols := p.extents[0], p.extents[1]
 	stepM, stepN := rows, cols
-	if p.slotBytes(0, 1) > 0 {
+	if p.slotBytes(0, 1) > 0 && p.constant[0] == nil {
 		stepM = min(rows, p.blockRows())
 	}
 	local := p.packsAlone(threads)
-	if p.ops[1].mode != inPlace && !local && p.constant == nil {
+	if p.ops[1].mode != inPlace && !local && p.constant[1] == nil {
 		stepN = min(cols, p.blockCols())
 	}
 	trips := int64(1)
 	if stepM == rows && stepN == cols {
 		trips = p.trips
 		for i := range p.ops {
-			if n := p.slotBytes(i, p.extents[i]); n > 0 && !(i == 1 && (local || p.constant != nil)) {
+			if n := p.slotBytes(i, p.extents[i]); n > 0 && p.constant[i] == nil && !(i == 1 && local) {
 				trips = min(trips, max(1, p.blocking.PackBytes/n))
 			}
 		}
@@ -114,7 +114,7 @@ func (p *problem) findFault() {
 // then packs it into a cache instead of memory.
 func (p *problem) packsAlone(threads int) bool {
 	o, t := &p.ops[1], p.Code.tiles
-	if o.mode == inPlace || p.constant != nil || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
+	if o.mode == inPlace || p.constant[1] != nil || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
 		return false
 	}
 	apart := int64(1) // packed operands
@@ -163,7 +163,7 @@ func (r *round) place(i int, block **[]byte, most int64) {
 		}
 		slot, ok := seen[number]
 		if !ok {
-			if slot = int64(len(seen)); i == 1 && r.constant != nil {
+			if slot = int64(len(seen)); r.constant[i] != nil {
 				slot = number
 			}
 			seen[number] = slot
@@ -171,7 +171,7 @@ func (r *round) place(i int, block **[]byte, most int64) {
 		}
 		r.slots[i] = append(r.slots[i], slot)
 	}
-	if i == 1 && r.constant != nil {
+	if r.constant[i] != nil {
 		return
 	}
 	if *block == nil { // the first round is the largest
@@ -208,7 +208,7 @@ func (r *round) tasks() int64 {
 
 // phases adds those of the round.
 func (r *round) phases(w *kernel.Work, columns, rows bool, threads int) {
-	r.packing(w, rows, columns && !r.local && r.constant == nil)
+	r.packing(w, rows && r.constant[0] == nil, columns && !r.local && r.constant[1] == nil)
 	work := (r.to - r.from) * (r.rows[1] - r.rows[0]) * (r.cols[1] - r.cols[0]) * r.k
 	if r.singleRow() {
 		lanes := int64(r.rowTiles.Lanes)
@@ -259,8 +259,8 @@ func (p *problem) coordinates(trip int64, at []int64) []int64 {
 
 // slot is where a packed operand begins.
 func (r *round) slot(i int, number int64) unsafe.Pointer {
-	if i == 1 && r.constant != nil {
-		return unsafe.Add(r.constant, number*r.slotSize[i])
+	if r.constant[i] != nil {
+		return unsafe.Add(r.constant[i], number*r.slotSize[i])
 	}
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(*r.blocks[i])), number*r.slotSize[i])
 }
