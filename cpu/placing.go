@@ -81,7 +81,7 @@ func putAll[T any](c *Call, p *placing, f combiner[T], y, z Host) (int, error) {
 	}
 	threads := c.Threads()
 	if p.inner == 1 {
-		if p.outer < threads && p.n >= spreadRows {
+		if p.outer < threads && threads >= spreadThreads && p.n >= spreadRows {
 			return putSpread(c, p, f, d, s)
 		}
 		bad := newFirst()
@@ -145,8 +145,12 @@ func putColumns[T any](p *placing, f combiner[T], d, s []T, first, last, from, t
 	}
 }
 
-// spreadRows is from how many rows on threads share the rows of y.
-const spreadRows = 1 << 16
+// Threads share the rows of y from so many rows of z on, and if there are so many of
+// them: dividing the rows first costs about as much as combining them twice.
+const (
+	spreadRows    = 1 << 16
+	spreadThreads = 4
+)
 
 // spread is into how many ranges the rows of y are divided.
 const spread = 64
