@@ -52,8 +52,15 @@ func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 			feeds[i] = feeds[i] || in
 		}
 	}
+	used := make([]bool, len(k.Body)) // by a store, in the end
+	for i := len(k.Body) - 1; i >= 0; i-- {
+		if in := &k.Body[i]; used[i] || in.Op == kernel.OpStore {
+			used[i] = true
+			in.Operands(func(r kernel.Ref) { used[r] = true })
+		}
+	}
 	for i := range k.Body {
-		if levels[i] == kernel.ElementLevel && !feeds[i] {
+		if used[i] && levels[i] == kernel.ElementLevel && !feeds[i] {
 			return nil, "single elements are used beside the product"
 		}
 	}
