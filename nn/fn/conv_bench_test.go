@@ -18,7 +18,7 @@ type convWorkload struct {
 
 var convWorkloads = func() (list []convWorkload) {
 	for _, n := range []int{1, 8} {
-		for _, w := range []convWorkload{
+		list = append(list, []convWorkload{
 			{"resnet18-stem", n, 3, 224, 64, 7, 2, 3, 1},
 			{"resnet18-56", n, 64, 56, 64, 3, 1, 1, 1},
 			{"resnet18-56s2", n, 64, 56, 128, 3, 2, 1, 1},
@@ -26,9 +26,7 @@ var convWorkloads = func() (list []convWorkload) {
 			{"resnet18-28", n, 128, 28, 128, 3, 1, 1, 1},
 			{"resnet18-14", n, 256, 14, 256, 3, 1, 1, 1},
 			{"resnet18-7", n, 512, 7, 512, 3, 1, 1, 1},
-		} {
-			list = append(list, w)
-		}
+		}...)
 	}
 	return append(list,
 		convWorkload{"8x32x56x56-64", 8, 32, 56, 64, 3, 1, 1, 1},
