@@ -54,7 +54,12 @@ func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 	}
 	used := make([]bool, len(k.Body)) // by a store, in the end
 	for i := len(k.Body) - 1; i >= 0; i-- {
-		if in := &k.Body[i]; used[i] || in.Op == kernel.OpStore {
+		in := &k.Body[i]
+		notes := in.Op == kernel.OpGather || (in.Op == kernel.OpDiv || in.Op == kernel.OpRem) && !in.Type.IsFloat()
+		if notes && !used[i] {
+			return nil, "a fault that no result depends on"
+		}
+		if used[i] || in.Op == kernel.OpStore {
 			used[i] = true
 			in.Operands(func(r kernel.Ref) { used[r] = true })
 		}
