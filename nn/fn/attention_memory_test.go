@@ -14,6 +14,9 @@ import (
 // TestAttentionMemory: what attention and its gradients take grows with the length,
 // and not with its square; heads of a packed projection are not copied.
 func TestAttentionMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the heap is not what it is under the race detector, which short runs are for")
+	}
 	const heads, width = 2, 8
 	run := func(length int, backward bool) (device, host int64) {
 		b, err := cpu.New(cpu.Options{Threads: 2})
