@@ -21,8 +21,8 @@ func (d *Device) prepack(p *part) {
 		return
 	}
 	var at [2]unsafe.Pointer
-	for side := range at {
-		if k, ok := code.Constant(p.l, side); ok {
+	for side, k := range code.Constants(p.l) {
+		if k.Bytes > 0 {
 			at[side] = d.constant(p, code, k)
 		}
 	}

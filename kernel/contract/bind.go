@@ -31,6 +31,7 @@ type problem struct {
 	blocking Blocking
 	kept     [2]bool           // somebody keeps the side packed, or will
 	constant [2]unsafe.Pointer // and where, once it is
+	dry      bool              // it is looked at, not run: tables are not made
 }
 
 // mode is how an operand reaches the micro-kernels.
@@ -87,12 +88,12 @@ func tooSmall(l *kernel.Launch) bool {
 }
 
 // bind decides how a launch is run; nil means by the plain code.
-func (c *Code) bind(l *kernel.Launch) *problem { return c.bindAs(l, [2]bool{}) }
+func (c *Code) bind(l *kernel.Launch) *problem { return c.bindAs(l, [2]bool{}, false) }
 
 // bindAs is bind, with sides that are kept packed: columns even if they could be read
 // in place.
-func (c *Code) bindAs(l *kernel.Launch, kept [2]bool) *problem {
-	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size), kept: kept}
+func (c *Code) bindAs(l *kernel.Launch, kept [2]bool, dry bool) *problem {
+	p := &problem{Code: c, l: l, fault: c.newFault(), size: int64(c.tiles.Size), kept: kept, dry: dry}
 	p.ks = newSpan(c.ks, l.Extents)
 	p.k = p.ks.size()
 	p.per = int64(c.tiles.Per)
@@ -235,12 +236,13 @@ func (p *problem) columnOperand() bool {
 			o.kstep = o.ks
 			return true
 		case adjacent(cols):
-			o.mode = byCopy
-			if !o.oneK {
+			if o.mode = byCopy; !o.oneK && !p.dry {
 				o.table = p.offsets(o.strides)
 			}
 		case p.second(cols, o.strides):
-			o.mode, o.table = byPick, p.offsets(o.strides)
+			if o.mode = byPick; !p.dry {
+				o.table = p.offsets(o.strides)
+			}
 		case adjacent(p.ks):
 			o.mode = byTurn
 		default:

@@ -34,30 +34,44 @@ type ConstantKey struct {
 // constantMin is the least size that is worth keeping, in bytes.
 const constantMin = 16 << 10
 
-// Constant returns the operand on a side of a launch if it is worth keeping packed.
-func (c *Code) Constant(l *kernel.Launch, side int) (k Constant, ok bool) {
-	s := &c.sides[side]
-	k.Side = side
-	if k.Arg = c.single(side); k.Arg < 0 || tooSmall(l) || c.slide(l) != nil {
-		return k, false
+// Constants returns the operands of a launch, by side, that are worth keeping packed;
+// one that is not has no bytes.
+func (c *Code) Constants(l *kernel.Launch) (ks [2]Constant) {
+	if c.single[0] < 0 && c.single[1] < 0 || tooSmall(l) || c.slide(l) != nil {
+		return ks
 	}
-	p := c.bind(l)
-	if p == nil || !p.keepingPays(side) {
-		return k, false
+	p := c.bindAs(l, [2]bool{}, true)
+	if p == nil {
+		return ks
 	}
-	var kept [2]bool
-	kept[side] = true
-	if p = c.bindAs(l, kept); p == nil { // how it is packed when it is kept
-		return k, false
+	for side := range ks {
+		if c.single[side] < 0 || !p.keepingPays(side) {
+			continue
+		}
+		q := p
+		// Columns that were read in place are packed when they are kept, and where a
+		// step of k spans rows, it spans all of them.
+		if side == 1 && p.ops[1].mode == inPlace || side == 0 && c.sides[0].along {
+			var kept [2]bool
+			kept[side] = true
+			if q = c.bindAs(l, kept, true); q == nil {
+				continue
+			}
+		}
+		if k := q.asConstant(side); k.Bytes >= constantMin {
+			ks[side] = k
+		}
 	}
-	k.Bytes = p.slotBytes(side, p.extents[side]) * p.packedCount(side)
-	if k.Bytes < constantMin {
-		return k, false
-	}
-	a := &l.Args[k.Arg]
-	k.Key = ConstantKey{side: side, level: c.level, kind: c.kind, typ: c.k.Args[k.Arg].Type, sums: c.sides[0].flip, offset: a.Offset}
-	if s.arg < 0 {
-		k.Key.source = c.source(side)
+	return ks
+}
+
+// asConstant describes an operand as it is packed when it is kept.
+func (p *problem) asConstant(side int) Constant {
+	k := Constant{Side: side, Arg: p.single[side], Bytes: p.slotBytes(side, p.extents[side]) * p.packedCount(side)}
+	a := &p.l.Args[k.Arg]
+	k.Key = ConstantKey{side: side, level: p.level, kind: p.kind, typ: p.Code.k.Args[k.Arg].Type, sums: p.sides[0].flip, offset: a.Offset}
+	if p.sides[side].arg < 0 {
+		k.Key.source = p.source[side]()
 	}
 	n := 0
 	for i, of := range []span{p.ks, p.ranges[side], p.loops} {
@@ -69,7 +83,7 @@ func (c *Code) Constant(l *kernel.Launch, side int) (k Constant, ok bool) {
 		}
 		n++
 	}
-	return k, true
+	return k
 }
 
 // keepingPays reports whether a side that is kept packed saves more than it takes:
@@ -82,10 +96,10 @@ func (p *problem) keepingPays(side int) bool {
 	return p.ops[1].mode != inPlace || p.extents[0] >= 2 && p.extents[1]*p.k*p.size >= 1<<20
 }
 
-// single returns the one argument that an operand is computed from, by its elements
+// singleOf returns the one argument that an operand is computed from, by its elements
 // alone; -1 if there is more to it.
-func (c *Code) single(side int) int {
-	d := c.pack[side].derived
+func singleOf(p *part) int {
+	d := p.derived
 	if len(d.args) != 1 || len(d.extents) > 0 || d.k.HasFault() {
 		return -1
 	}
@@ -97,9 +111,9 @@ func (c *Code) single(side int) int {
 	return d.args[0]
 }
 
-// source names what is computed from the argument.
-func (c *Code) source(side int) string {
-	k := *c.pack[side].k
+// sourceOf names what is computed from the argument.
+func sourceOf(p *part) string {
+	k := *p.k
 	k.Name, k.Params = "", nil
 	return string(k.AppendWire(nil))
 }
@@ -120,7 +134,7 @@ func (p *problem) packedCount(side int) int64 {
 func (c *Code) PackConstant(l *kernel.Launch, side int, to unsafe.Pointer) *kernel.Work {
 	var kept [2]bool
 	kept[side] = true
-	p := c.bindAs(l, kept)
+	p := c.bindAs(l, kept, false)
 	p.constant[side] = to
 	r := &round{problem: p, to: p.trips, rows: [2]int64{0, p.extents[0]}, cols: [2]int64{0, p.extents[1]}}
 	r.place(side, nil, p.extents[side])
@@ -148,7 +162,7 @@ func (p *Packed) Run(l *kernel.Launch) { p.code.Run(l) }
 
 // Divide returns the work of a launch that has the constants' keys.
 func (p *Packed) Divide(l *kernel.Launch, threads int) *kernel.Work {
-	b := p.code.bindAs(l, [2]bool{p.at[0] != nil, p.at[1] != nil})
+	b := p.code.bindAs(l, [2]bool{p.at[0] != nil, p.at[1] != nil}, false)
 	if b == nil {
 		return nil
 	}

@@ -16,6 +16,8 @@ type Code struct {
 	rowTiles *amd64.RowTiles
 	panels   *amd64.Panels
 	pack     [2]*part // the sides, as elementwise kernels
+	single   [2]int   // the one argument of a side, -1 if it has more; see singleOf
+	source   [2]func() string
 	epilogue *part
 	plain    func() kernel.Executable // for what is too small to divide
 	made     atomic.Pointer[amd64.Code]
@@ -78,6 +80,8 @@ func compile(k *kernel.Kernel, level amd64.Level) (*Code, error) {
 	c.panels = amd64.PanelsOf(level, c.tiles.Size)
 	for i, name := range []string{" rows", " columns"} {
 		c.pack[i] = newPart(f.prologue(&f.sides[i], k.Name+name), level)
+		c.single[i] = singleOf(c.pack[i])
+		c.source[i] = sync.OnceValue(func() string { return sourceOf(c.pack[i]) })
 	}
 	c.epilogue = newPart(f.epilogue(), level)
 	c.plain = sync.OnceValue(func() kernel.Executable {

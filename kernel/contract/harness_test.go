@@ -296,8 +296,8 @@ func agree(t testing.TB, r *rand.Rand, c *Code, l *kernel.Launch) {
 			}
 		})
 	}
-	for side := range places {
-		if k, ok := c.Constant(l, side); ok {
+	for side, k := range c.Constants(l) {
+		if k.Bytes > 0 {
 			memory[side] = takeBytes(int(k.Bytes))
 			places[side] = unsafe.Pointer(unsafe.SliceData(*memory[side]))
 			runWork(c.PackConstant(l, side, places[side]), threads)
