@@ -155,8 +155,7 @@ func launch(v values, k *kernel.Kernel, extents []int64) *kernel.Launch {
 			size += gather
 		}
 		es := int64(a.Type.Size())
-		b := newBuffer((size + 64) * es)
-		base := unsafe.Add(b.base(), int64(v.Intn(4))*es)
+		base := fenced(size * es)
 		if a.Dir == kernel.In {
 			for i := range size {
 				put(unsafe.Add(base, i*es), int(es), v.bits(a.Type))

@@ -82,6 +82,31 @@ func (e *emitter) evalOuter(stage int) error {
 	return nil
 }
 
+// stages runs a pass over the reduced axes for each stage, and what follows it once per
+// row. Where only chunk results are made, the first pass is all; else the thread that
+// the guard names stores what a row has.
+func (e *emitter) stages(p part, pass func(stage int) error, guard reg) error {
+	if err := e.evalOuter(0); err != nil {
+		return err
+	}
+	last := 0
+	for _, s := range e.stage {
+		last = max(last, s)
+	}
+	for s := 0; s <= last; s++ {
+		if err := pass(s); err != nil || p == chunks {
+			return err
+		}
+		if err := e.evalOuter(s + 1); err != nil {
+			return err
+		}
+	}
+	for s := 0; s <= last; s++ {
+		e.storeOuter(s, guard)
+	}
+	return nil
+}
+
 // storeOuter stores the values that arguments below element depth take.
 func (e *emitter) storeOuter(stage int, guard reg) {
 	for i := range e.k.Body {

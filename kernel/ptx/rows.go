@@ -96,28 +96,8 @@ func emitRows(k *kernel.Kernel, form rowForm) (*emitter, error) {
 	}
 	done := e.label()
 	e.begin(done)
-	if err := e.evalOuter(0); err != nil {
+	if err := e.stages(form.part, e.runStage, e.one); err != nil {
 		return nil, err
-	}
-	last := 0
-	for _, s := range e.stage {
-		last = max(last, s)
-	}
-	for s := 0; s <= last; s++ {
-		if err := e.runStage(s); err != nil {
-			return nil, err
-		}
-		if form.part == chunks {
-			break
-		}
-		if err := e.evalOuter(s + 1); err != nil {
-			return nil, err
-		}
-	}
-	if form.part != chunks {
-		for s := 0; s <= last; s++ {
-			e.storeOuter(s, e.one)
-		}
 	}
 	e.place(done)
 	return e.emitter, nil

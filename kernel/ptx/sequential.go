@@ -60,23 +60,8 @@ func emitSequential(k *kernel.Kernel) (*emitter, error) {
 	}
 	done := e.label()
 	e.begin(done)
-	if err := e.evalOuter(0); err != nil {
+	if err := e.stages(whole, e.runStage, ""); err != nil {
 		return nil, err
-	}
-	last := 0
-	for _, s := range e.stage {
-		last = max(last, s)
-	}
-	for s := 0; s <= last; s++ {
-		if err := e.runStage(s); err != nil {
-			return nil, err
-		}
-		if err := e.evalOuter(s + 1); err != nil {
-			return nil, err
-		}
-	}
-	for s := 0; s <= last; s++ {
-		e.storeOuter(s, "")
 	}
 	e.place(done)
 	return e.emitter, nil
