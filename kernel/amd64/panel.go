@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -86,10 +85,7 @@ func newPanels(level Level, size int) *Panels {
 		folds = append(folds, a.Len())
 		p.gen(a, 1, false).foldRows(2+2*min(n, 1), n == 2)
 	}
-	region, err := execmem.Map(a.Finish())
-	if err != nil { // memory for code was there before
-		panic(fmt.Sprintf("amd64: no memory for code that packs: %v", err))
-	}
+	region := mapped(a)
 	p.region = region
 	for n, off := range turns {
 		p.turns[n] = region.Addr() + uintptr(off)

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -98,13 +97,9 @@ func newPicks(level Level) *Picks {
 		}
 		g.pick()
 	}
-	region, err := execmem.Map(a.Finish())
-	if err != nil { // memory for code was there before
-		panic(fmt.Sprintf("amd64: no memory for code that packs: %v", err))
-	}
-	p.region = region
+	p.region = mapped(a)
 	for i, off := range at {
-		p.entry[i] = region.Addr() + uintptr(off)
+		p.entry[i] = p.region.Addr() + uintptr(off)
 	}
 	return p
 }

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -79,11 +78,8 @@ func newRowTiles(level Level, kind TileKind) *RowTiles {
 	a.Align(64)
 	one := a.Len()
 	g.emit(1)
-	region, err := execmem.Map(a.Finish())
-	if err != nil { // memory for code was there before
-		panic(fmt.Sprintf("amd64: no memory for micro-kernels: %v", err))
-	}
-	t.region, t.many, t.one = region, region.Addr(), region.Addr()+uintptr(one)
+	t.region = mapped(a)
+	t.many, t.one = t.region.Addr(), t.region.Addr()+uintptr(one)
 	return t
 }
 

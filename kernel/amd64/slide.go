@@ -1,11 +1,9 @@
 package amd64
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/internal/execmem"
 	"github.com/sinter-go/sinter/kernel/amd64/asm"
 )
 
@@ -92,26 +90,13 @@ func newSlides(level Level, kind TileKind, step int) *Slides {
 
 // group generates the micro-kernels of so many vectors.
 func (s *Slides) group(vectors int, masked bool) *tileGroup {
-	a := asm.New()
-	at := make([]int, s.Rows)
-	for i := range at {
-		a.Align(64)
-		at[i] = a.Len()
-		g := &slideGen{tileGen{a: a, tileKind: &tileKinds[s.kind], wide: s.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}, s.step}
+	return newTileGroup(s.Rows, func(a *asm.Asm, rows int) {
+		g := &slideGen{tileGen{a: a, tileKind: &tileKinds[s.kind], wide: s.level == AVX512, length: asm.L256, rows: rows, vectors: vectors, masked: masked}, s.step}
 		if g.wide {
 			g.length = asm.L512
 		}
 		g.emit()
-	}
-	region, err := execmem.Map(a.Finish())
-	if err != nil { // memory for code was there before
-		panic(fmt.Sprintf("amd64: no memory for micro-kernels: %v", err))
-	}
-	g := &tileGroup{region: region}
-	for _, n := range at {
-		g.entry = append(g.entry, region.Addr()+uintptr(n))
-	}
-	return g
+	})
 }
 
 // Run executes one call.

@@ -172,26 +172,39 @@ func newTiles(level Level, kind TileKind) *Tiles {
 
 // group generates the micro-kernels of so many vectors, or of half a one.
 func (t *Tiles) group(vectors int, masked, half bool) *tileGroup {
-	a := asm.New()
-	at := make([]int, t.Rows)
-	for i := range at {
-		a.Align(64)
-		at[i] = a.Len()
-		g := &tileGen{a: a, tileKind: t.kind, wide: t.level == AVX512, length: asm.L256, rows: i + 1, vectors: vectors, masked: masked}
+	return newTileGroup(t.Rows, func(a *asm.Asm, rows int) {
+		g := &tileGen{a: a, tileKind: t.kind, wide: t.level == AVX512, length: asm.L256, rows: rows, vectors: vectors, masked: masked}
 		if g.wide && !half {
 			g.length = asm.L512
 		}
 		g.emit()
+	})
+}
+
+// newTileGroup assembles micro-kernels for 1 to so many rows.
+func newTileGroup(rows int, emit func(a *asm.Asm, rows int)) *tileGroup {
+	a := asm.New()
+	at := make([]int, rows)
+	for i := range at {
+		a.Align(64)
+		at[i] = a.Len()
+		emit(a, i+1)
 	}
-	region, err := execmem.Map(a.Finish())
-	if err != nil { // memory for code was there before
-		panic(fmt.Sprintf("amd64: no memory for micro-kernels: %v", err))
-	}
-	g := &tileGroup{region: region}
+	g := &tileGroup{region: mapped(a)}
 	for _, n := range at {
-		g.entry = append(g.entry, region.Addr()+uintptr(n))
+		g.entry = append(g.entry, g.region.Addr()+uintptr(n))
 	}
 	return g
+}
+
+// mapped makes micro-kernels executable. That there is memory for code was seen when
+// the first kernel was made.
+func mapped(a *asm.Asm) *execmem.Region {
+	r, err := execmem.Map(a.Finish())
+	if err != nil {
+		panic(fmt.Sprintf("amd64: no memory for micro-kernels: %v", err))
+	}
+	return r
 }
 
 // Run executes one call.
