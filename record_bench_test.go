@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/internal/cputime"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -109,14 +110,14 @@ func BenchmarkRecord(b *testing.B) {
 			}
 			before := client.Stats().Searches
 			b.ReportAllocs()
-			cpu := processTime()
+			cpu := cputime.Process()
 			b.ResetTimer()
 			for range b.N {
 				step()
 			}
 			b.StopTimer()
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200, "ns/record")
-			b.ReportMetric(float64(processTime()-cpu)/float64(b.N)/200, "cpu-ns/record")
+			b.ReportMetric(float64((cputime.Process()-cpu).Nanoseconds())/float64(b.N)/200, "cpu-ns/record")
 			if n := client.Stats().Searches - before; n > 0 {
 				b.Errorf("%d plans were searched", n)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/internal/cputime"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -182,7 +183,7 @@ func BenchmarkLongRows(b *testing.B) {
 					}
 					node.Out = []ir.Tensor{{ID: 2, Type: out[0]}}
 					b.SetBytes(int64(len(x)))
-					reportCPU(b, func() {
+					cputime.Report(b, cputime.Process, func() {
 						if err := d.Submit(context.Background(), []ir.Node{node}); err != nil {
 							b.Fatal(err)
 						}

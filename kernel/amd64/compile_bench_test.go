@@ -3,9 +3,11 @@ package amd64
 import (
 	"fmt"
 	"math/rand"
+	"runtime"
 	"sort"
 	"testing"
 
+	"github.com/sinter-go/sinter/internal/cputime"
 	"github.com/sinter-go/sinter/kernel"
 )
 
@@ -30,8 +32,10 @@ func BenchmarkCompileLargest(b *testing.B) {
 		for _, level := range levels {
 			b.Run(fmt.Sprintf("%s.%d/%s", k.Name, len(k.Body), level), func(b *testing.B) {
 				b.ReportAllocs()
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
 				size := 0
-				reportCPU(b, func() {
+				cputime.Report(b, cputime.Thread, func() {
 					p, err := generate(k, level, false)
 					if err != nil {
 						b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/internal/cputime"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
@@ -106,9 +107,9 @@ func benchmark(b *testing.B, level amd64.Level, row string, l int, causal bool) 
 	best, peak := time.Duration(1<<62), 0.0
 	for b.Loop() {
 		peak = max(peak, tilePeak(level))
-		start := threadTime()
+		start := cputime.Thread()
 		run()
-		best = min(best, threadTime()-start)
+		best = min(best, cputime.Thread()-start)
 	}
 	rate := flops / best.Seconds()
 	b.ReportMetric(best.Seconds()*1e3, "ms/best")
@@ -124,9 +125,9 @@ func tilePeak(level amd64.Level) float64 {
 	s.reset(64 << 10)
 	x, z, y := s.matrix(ir.F32, int64(t.Rows), 64), s.matrix(ir.F32, 64, int64(t.Cols)), s.matrix(ir.F32, int64(t.Rows), int64(t.Cols))
 	const calls = 200
-	start := threadTime()
+	start := cputime.Thread()
 	for range calls {
 		s.multiply(t, y, x, z, int64(t.Rows), int64(t.Cols), 64, nil)
 	}
-	return calls * 2 * 64 * float64(t.Rows*t.Cols) / (threadTime() - start).Seconds()
+	return calls * 2 * 64 * float64(t.Rows*t.Cols) / (cputime.Thread() - start).Seconds()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/internal/cputime"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64"
@@ -163,7 +164,7 @@ func BenchmarkMatMul(b *testing.B) {
 func measure(b *testing.B, level amd64.Level, c kernel.Divided, l *kernel.Launch, threads int, flops float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	now := threadTime
+	now := cputime.Thread
 	if threads > 1 {
 		begin := time.Now()
 		now = func() time.Duration { return time.Since(begin) }
@@ -197,11 +198,11 @@ func fmaPeak(level amd64.Level) float64 {
 	x := &amd64.Tile{A: at, ARow: 4 * k, AStep: 4, B: at + 4*14*k, BStep: int64(4 * t.Cols), C: at + 4*(14*k+32*k), CRow: int64(4 * t.Cols), K: k, Rows: t.Rows, Cols: t.Cols}
 	best := time.Hour
 	for range 10 {
-		start := threadTime()
+		start := cputime.Thread()
 		for range 10 {
 			t.Run(x)
 		}
-		best = min(best, threadTime()-start)
+		best = min(best, cputime.Thread()-start)
 	}
 	runtime.KeepAlive(m)
 	return float64(10*2*t.Rows*t.Cols*k) / float64(best.Nanoseconds())
