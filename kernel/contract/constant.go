@@ -118,7 +118,7 @@ func sourceOf(p *part) string {
 	return string(k.AppendWire(nil))
 }
 
-// packedCount is how many packed operands there are on a side.
+// packedCount is how many different packed operands the loops meet on a side.
 func (p *problem) packedCount(side int) int64 {
 	n := int64(1)
 	for i, e := range p.loops.extents {
@@ -137,7 +137,7 @@ func (c *Code) PackConstant(l *kernel.Launch, side int, to unsafe.Pointer) *kern
 	p := c.bindAs(l, kept, false)
 	p.constant[side] = to
 	r := &round{problem: p, to: p.trips, rows: [2]int64{0, p.extents[0]}, cols: [2]int64{0, p.extents[1]}}
-	r.place(side, nil, p.extents[side])
+	r.place(side, nil, p.extents[side], p.trips)
 	r.divide(1)
 	w := &kernel.Work{}
 	r.packing(w, side == 0, side == 1)

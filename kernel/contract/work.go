@@ -73,9 +73,9 @@ func (p *problem) work(threads int) *kernel.Work {
 			for m := int64(0); m < rows; m += stepM {
 				r := &round{problem: p, from: from, to: min(from+trips, p.trips), rows: [2]int64{m, min(m+stepM, rows)}, cols: [2]int64{n, min(n+stepN, cols)}}
 				if r.local = local; !local {
-					r.place(1, &blocks[1], stepN)
+					r.place(1, &blocks[1], stepN, trips)
 				}
-				r.place(0, &blocks[0], stepM)
+				r.place(0, &blocks[0], stepM, trips)
 				r.divide(threads)
 				r.phases(w, m == 0, n == 0 || stepM < rows, threads)
 			}
@@ -117,14 +117,8 @@ func (p *problem) packsAlone(threads int) bool {
 	if o.mode == inPlace || p.constant[1] != nil || p.extents[0] > int64(t.Rows)*p.blocking.Tiles {
 		return false
 	}
-	apart := int64(1) // packed operands
-	for i, e := range p.loops.extents {
-		if o.index[i] != 0 {
-			apart *= e
-		}
-	}
 	strips := (p.extents[1] + int64(t.Cols) - 1) / int64(t.Cols)
-	return apart == p.trips && (threads == 1 || strips*p.trips >= int64(2*threads))
+	return p.packedCount(1) == p.trips && (threads == 1 || strips*p.trips >= int64(2*threads))
 }
 
 // slotBytes is the size of one packed operand of so many rows or columns, sums of rows
@@ -148,8 +142,9 @@ func (p *problem) slotBytes(i int, n int64) int64 {
 	return size
 }
 
-// place finds room for the packed operands of a side.
-func (r *round) place(i int, block **[]byte, most int64) {
+// place finds room for the packed operands of a side, of which no round has more rows
+// or columns than most, nor more trips.
+func (r *round) place(i int, block **[]byte, most, trips int64) {
 	o := &r.ops[i]
 	if r.slotSize[i] = r.slotBytes(i, most); r.slotSize[i] == 0 {
 		return
@@ -174,8 +169,8 @@ func (r *round) place(i int, block **[]byte, most int64) {
 	if r.constant[i] != nil {
 		return
 	}
-	if *block == nil { // the first round is the largest
-		*block = takeBytes(int(r.slotSize[i] * int64(len(seen))))
+	if *block == nil { // it serves all rounds: a later one may meet more operands than this
+		*block = takeBytes(int(r.slotSize[i] * min(trips, r.packedCount(i))))
 	}
 	r.blocks[i] = *block
 }
