@@ -125,7 +125,9 @@ type scratch struct {
 // matrix takes a row-major matrix from the scratch memory.
 func (s *scratch) matrix(c ir.DType, rows, cols int64) matrix {
 	at := s.used
-	s.used += (rows*cols*int64(c.Size()) + 63) &^ 63
+	if s.used += (rows*cols*int64(c.Size()) + 63) &^ 63; s.used > int64(len(s.mem)) {
+		panic(fmt.Sprintf("sinter: BUG: kernel/attend: %d bytes of scratch memory, %d are needed", len(s.mem), s.used))
+	}
 	return matrix{typ: c, base: unsafe.Pointer(unsafe.SliceData(s.mem)), size: int64(len(s.mem)), offset: at / int64(c.Size()), row: cols, col: 1}
 }
 
