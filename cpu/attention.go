@@ -21,12 +21,30 @@ func (d *Device) recur(n *ir.Node) error {
 		results[i] = attended(e)
 		d.counters.written.Add(e.typ.Bytes())
 	}
-	work, err := d.attend.Work(n, in, results)
+	d.counters.kernels.Add(1)
+	if d.accelerated() {
+		return d.settle(n, out, d.onHost(n, out, func(from, to []Host) error {
+			return d.attendTo(n, hostTensors(from), hostTensors(to))
+		}))
+	}
+	return d.settle(n, out, d.attendTo(n, in, results))
+}
+
+func (d *Device) attendTo(n *ir.Node, in, out []attend.Tensor) error {
+	work, err := d.attend.Work(n, in, out)
 	if err == nil {
-		d.counters.kernels.Add(1)
 		d.workers.runWork(work)
 	}
-	return d.settle(n, out, err)
+	return err
+}
+
+// hostTensors are contiguous tensors on the host.
+func hostTensors(hosts []Host) []attend.Tensor {
+	out := make([]attend.Tensor, len(hosts))
+	for i, h := range hosts {
+		out[i] = attend.Tensor{Type: h.Type, Operand: kernel.Operand{Base: addressIn(h.Data), Size: int64(len(h.Data)), Strides: h.Type.Shape.Strides()}}
+	}
+	return out
 }
 
 func attended(e *entry) attend.Tensor {

@@ -91,11 +91,11 @@ func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, generated, err := d.compile(k)
+	made, err := d.ready(k)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{ready: newReady(k, exe, generated), params: params}
+	c := &compiled{ready: made, params: params}
 	d.kernels.put(key, c)
 	return c, nil
 }
@@ -103,10 +103,11 @@ func (d *Device) kernelFor(p *lower.Piece) (*compiled, error) {
 // compiledKernel is a kernel compiled for a client.
 type compiledKernel struct {
 	d     *Device
-	ready      // exe belongs to the device goroutine, and is nil once released
+	ready      // its code belongs to the device goroutine
 	fault bool // the kernel may note one
 
 	// Owned by the device goroutine.
+	released  bool
 	overwrite map[[2]int]bool // see mayOverwrite
 }
 
@@ -118,7 +119,7 @@ func (c *compiledKernel) Generated() bool { return c.generated }
 
 // Release returns the code once queued launches of it are done.
 func (c *compiledKernel) Release() {
-	_ = c.d.q.add(task{run: func() { c.exe = nil }}) // a closed device has let go of it
+	_ = c.d.q.add(task{run: func() { c.released, c.exe, c.program = true, nil, nil }}) // a closed device has let go of it
 }
 
 // Compile makes a kernel ready to launch, on the goroutine of the caller.
@@ -132,9 +133,9 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	if err := k.Verify(); err != nil {
 		return nil, &ir.Error{Kind: ir.ErrArgument, Cause: err}
 	}
-	exe, generated, err := d.compile(k)
+	made, err := d.ready(k)
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, ready: newReady(k, exe, generated), fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: made, fault: k.HasFault()}, nil
 }

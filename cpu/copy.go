@@ -16,6 +16,24 @@ const (
 // copyPace is what a byte of a large copy takes, in nanoseconds.
 const copyPace = 0.1
 
+// copyOut returns the contents of a contiguous entry.
+func (d *Device) copyOut(e *entry) ([]byte, error) {
+	if !d.accelerated() {
+		return d.cloneBytes(e.bytes()), nil
+	}
+	out := make([]byte, e.typ.Bytes())
+	return out, d.accelerator().CopyOut(out, e.bytes())
+}
+
+// copyIn copies from the memory of a caller, on his goroutine.
+func (d *Device) copyIn(dst, src []byte) error {
+	if d.accelerated() {
+		return d.accelerator().CopyIn(dst, src)
+	}
+	d.copyBytes(dst, src)
+	return nil
+}
+
 // copyBytes copies on the goroutine of a caller and, if it is much, on others.
 func (d *Device) copyBytes(dst, src []byte) {
 	if len(src) < parallelCopy || d.opt.Threads == 1 {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/backend"
@@ -23,8 +24,11 @@ type Device struct {
 	// Owned by the device goroutine.
 	store    map[ir.ID]*entry
 	pool     pool
+	host     pool // of an accelerated device: memory that kernels use on the host
+	bound    []Bound
 	routines map[string]Routine
 	busy     time.Duration // on nodes and launches, while windows are open
+	away     atomic.Int64  // nanoseconds of the accelerator, likewise
 	windows  int
 	current  launched    // the launch that runs
 	among    []ir.Node   // of the function whose operations run one by one
@@ -65,7 +69,12 @@ func New(opt Options) (*Device, error) {
 	if d.tuned, err = openTuning(opt); err != nil {
 		return nil, err
 	}
-	d.workers = newWorkers(opt.Threads, &d.pool, d.compile)
+	scratch := &d.pool
+	if d.accelerated() { // whose memory the host cannot touch
+		scratch = &d.host
+		d.pool.mapped, d.pool.unmapped, d.pool.idleLimit = opt.Accelerator.Map, opt.Accelerator.Unmap, max(maxIdle, opt.Memory/4)
+	}
+	d.workers = newWorkers(opt.Threads, scratch, d.compile)
 	d.attend = d.newAttend()
 	d.tuned.apply(d.workers)
 	d.pool.limit, d.pool.poison = opt.Memory, opt.Poison
@@ -75,7 +84,7 @@ func New(opt Options) (*Device, error) {
 		d.opaque.Store(name, nil)
 	}
 	go d.q.loop()
-	if opt.TuneIdle || debug.Tune().Idle {
+	if (opt.TuneIdle || debug.Tune().Idle) && !d.accelerated() {
 		d.tuned.idle = newIdleTuner(d)
 	}
 	return d, nil
@@ -86,12 +95,17 @@ func (d *Device) Name() string { return d.opt.ID }
 
 // Info describes the device.
 func (d *Device) Info() backend.Info {
-	return backend.Info{
+	info := backend.Info{
 		ID: d.opt.ID, Kind: "cpu", Detail: runtime.GOARCH + ", kernels by " + string(d.opt.Generator),
 		DTypes: ir.DTypes(), Threads: d.opt.Threads, Memory: d.opt.Memory,
 		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": maxIdle},
 		Extra:  d.facts(),
 	}
+	if d.accelerated() {
+		info.Threads, info.Extra = 0, map[string]string{}
+		d.accelerator().Describe(&info)
+	}
+	return info
 }
 
 func (d *Device) facts() map[string]string {
@@ -132,7 +146,10 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 	}
 	fail := func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) }
 	if buf, err := d.pool.get(max(t.Bytes(), 1)); err == nil { // nobody waits for the device
-		d.copyBytes(buf.data, data)
+		if err := d.copyIn(buf.data, data); err != nil {
+			d.giveBack(buf)
+			return d.q.add(task{run: func() { fail(err) }})
+		}
 		err = d.q.add(task{run: func() { d.adoptBuffer(t, buf) }, fail: fail})
 		if err != nil {
 			d.giveBack(buf)
@@ -148,7 +165,11 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 				fail(err)
 				return
 			}
-			copy(buf.data, copied)
+			if err := d.copyIn(buf.data, copied); err != nil {
+				d.pool.put(buf)
+				fail(err)
+				return
+			}
 			d.adoptBuffer(t, buf)
 		},
 		fail: fail,
@@ -179,7 +200,11 @@ func (d *Device) Free(ids ...ir.ID) {
 
 // Flush does nothing more than the queue does by itself: work starts at once.
 func (d *Device) Flush() error {
-	return d.q.add(task{run: func() {}})
+	return d.q.add(task{run: func() {
+		if d.accelerated() {
+			_ = d.accelerator().Flush() // what fails is told by whoever waits for it
+		}
+	}})
 }
 
 // Read waits for tensors and returns their contents.
@@ -206,6 +231,12 @@ func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []erro
 func (d *Device) Sync(ctx context.Context) error {
 	var first *ir.Error
 	if err := d.inOrder(ctx, func() {
+		if d.accelerated() {
+			if err := d.accelerator().Sync(); err != nil {
+				first = ir.AsError(err)
+				return
+			}
+		}
 		if first = d.damage(); first == nil && len(d.errs) > 0 { // damage is worse than whatever else failed
 			first, d.errs = d.errs[0], nil
 		}
@@ -263,6 +294,12 @@ func (d *Device) Close() error {
 		d.store, d.kernels.byKey = nil, map[string]*compiled{}
 		d.pool.close()
 		damage = d.damage()
+		d.host.close()
+		if d.accelerated() {
+			if err := d.accelerator().Close(); err != nil && damage == nil {
+				damage = ir.AsError(err)
+			}
+		}
 	})
 	if damage != nil {
 		return damage
@@ -293,6 +330,7 @@ func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
 // Cleanup returns idle memory to the system, at once and behind what is queued.
 func (d *Device) Cleanup() {
 	d.pool.cleanUp()
+	d.host.cleanUp()
 	_ = d.q.add(task{run: d.pool.cleanUp}) // a closed device holds nothing
 }
 

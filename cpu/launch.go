@@ -89,7 +89,7 @@ func (r *launched) run() {
 	d := r.d
 	r.collect()
 	for i := range r.l.Pieces {
-		if r.l.Pieces[i].Kernel.(*compiledKernel).exe == nil { // Release was queued before
+		if r.l.Pieces[i].Kernel.(*compiledKernel).released { // Release was queued before
 			r.fail(ir.Errorf(ir.ErrClosed, "the kernel was released"))
 			return
 		}
@@ -115,7 +115,11 @@ func (r *launched) run() {
 		return
 	}
 	d.counters.launches.Add(1)
-	code, at := d.runParts(parts)
+	code, at, err := d.runParts(parts)
+	if err != nil {
+		r.fail(err)
+		return
+	}
 	if code == kernel.NoFault {
 		r.settle()
 		return

@@ -121,7 +121,10 @@ func (d *Device) Adopt(t ir.Tensor, m backend.Lent) error {
 }
 
 // reader reads a loan; the copies are made by its user's goroutine.
-type reader struct{ m backend.Lent }
+type reader struct {
+	d *Device
+	m backend.Lent
+}
 
 // OpenRead borrows a tensor for reading in pieces.
 func (d *Device) OpenRead(ctx context.Context, id ir.ID) (backend.Reader, error) {
@@ -129,7 +132,7 @@ func (d *Device) OpenRead(ctx context.Context, id ir.ID) (backend.Reader, error)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{m}, nil
+	return &reader{d, m}, nil
 }
 
 func (r *reader) Type() ir.Type  { return r.m.Type }
@@ -138,6 +141,9 @@ func (r *reader) Err() *ir.Error { return r.m.Err }
 func (r *reader) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off+int64(len(p)) > int64(len(r.m.Bytes)) {
 		return ir.Errorf(ir.ErrArgument, "bytes %d to %d of %d", off, off+int64(len(p)), len(r.m.Bytes))
+	}
+	if r.d.accelerated() {
+		return r.d.accelerator().CopyOut(p, r.m.Bytes[off:off+int64(len(p))])
 	}
 	copy(p, r.m.Bytes[off:])
 	return nil
@@ -200,8 +206,7 @@ func (w *writer) WriteAt(_ context.Context, p []byte, off int64) error {
 	if w.e == nil || off < 0 || off+int64(len(p)) > w.t.Bytes() {
 		return ir.Errorf(ir.ErrArgument, "bytes %d to %d of %d", off, off+int64(len(p)), w.t.Bytes())
 	}
-	w.d.copyBytes(w.e.buf.data[off:off+int64(len(p))], p)
-	return nil
+	return w.d.copyIn(w.e.buf.data[off:off+int64(len(p))], p)
 }
 
 func (w *writer) Commit() error {

@@ -37,6 +37,9 @@ type Options struct {
 	// NoPacking keeps the device from keeping the second operands of products that are
 	// used again and again a second time, in the order in which micro-kernels read them.
 	NoPacking bool
+	// Accelerator is the processor that has the tensors and runs kernels, nil for the
+	// host's. The device closes it.
+	Accelerator Accelerator
 	// Poison is for tests of kernels and routines: memory that nobody may read is
 	// filled with signalling values, and what is written around a buffer, or to one
 	// that was freed, becomes an error of the next Sync, or of Close.
@@ -64,6 +67,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.QueueOps < 1 || o.Memory < 0 {
 		return o, ir.Errorf(ir.ErrArgument, "queue of %d operations, memory of %d bytes: expected positive limits", o.QueueOps, o.Memory)
+	}
+	if o.Accelerator != nil && o.Poison {
+		return o, ir.Errorf(ir.ErrArgument, "memory of an accelerator cannot be poisoned")
 	}
 	switch o.Generator {
 	case Auto:

@@ -8,7 +8,8 @@ import (
 type ready struct {
 	k         *kernel.Kernel
 	exe       kernel.Executable
-	generated bool // it is machine code
+	generated bool    // it is machine code, or a program
+	program   Program // of the accelerator; then there is no exe
 
 	// Of the device goroutine.
 	pace pace
@@ -21,6 +22,18 @@ func newReady(k *kernel.Kernel, exe kernel.Executable, generated bool) ready {
 		r.pace.unit = generatedPace
 	}
 	return r
+}
+
+// ready makes a kernel ready, on the accelerator if there is one that takes it.
+func (d *Device) ready(k *kernel.Kernel) (ready, error) {
+	if d.accelerated() {
+		if p, err := d.accelerator().Compile(k); err == nil {
+			d.counters.compiled.Add(1)
+			return ready{k: k, generated: true, program: p}, nil
+		}
+	}
+	exe, generated, err := d.compile(k)
+	return newReady(k, exe, generated && !d.accelerated()), err
 }
 
 // part is a kernel over its iteration space, bound to memory: what workers run.
@@ -51,9 +64,9 @@ func (p *part) traffic() (read, written int64) {
 }
 
 // runParts runs the parts of one function, in any order or at once, and counts
-// them as one kernel. It returns the fault at the lowest index. parts is the
-// callee's to change.
-func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
+// them as one kernel. It returns the fault at the lowest index; the error is one of the
+// accelerator. parts is the callee's to change.
+func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64, err error) {
 	live := parts[:0]
 	for _, p := range parts {
 		empty := false
@@ -65,7 +78,7 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 		}
 		for i := range p.k.Args {
 			if p.k.Args[i].Gather && p.l.Args[i].GatherExtent <= 0 { // any index is out of range
-				return kernel.IndexOutOfRange, 0
+				return kernel.IndexOutOfRange, 0, nil
 			}
 		}
 		if p.k.HasFault() {
@@ -74,13 +87,17 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 		live = append(live, p)
 	}
 	if len(live) == 0 {
-		return kernel.NoFault, 0
+		return kernel.NoFault, 0, nil
 	}
 	d.counters.kernels.Add(1)
 	for i := range live {
 		read, written := live[i].traffic()
 		d.counters.read.Add(read)
 		d.counters.written.Add(written)
+	}
+	if d.accelerated() {
+		d.clockKernel(live[0].k.Name, func() { code, at, err = d.runAccelerated(live) })
+		return code, at, err
 	}
 	for i := range live { // after this no memory is made before the run
 		d.prepack(&live[i])
@@ -94,5 +111,5 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64) {
 			code, at = c, a
 		}
 	}
-	return code, at
+	return code, at, nil
 }

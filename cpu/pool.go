@@ -35,6 +35,11 @@ type pool struct {
 	aging    *time.Timer // nil while nothing is idle
 	keepers  map[*buffer]struct{}
 
+	// Of another processor's memory; nil for the host's.
+	mapped    func(bytes int64) ([]byte, error)
+	unmapped  func(mem []byte)
+	idleLimit int64 // maxIdle if 0
+
 	poison  bool
 	damaged *ir.Error // the first memory that was found overwritten, not yet told
 }
@@ -103,10 +108,14 @@ func (p *pool) grow(c *class, number int, size int64, window bool) error {
 		p.trim(func(*slab) bool { return true })
 		bytes = slabBytes(room, 0)
 	}
-	mem, err := pages.Map(bytes)
+	take := pages.Map
+	if p.mapped != nil {
+		take = p.mapped
+	}
+	mem, err := take(bytes)
 	if err != nil {
 		p.trim(func(*slab) bool { return true })
-		if mem, err = pages.Map(bytes); err != nil {
+		if mem, err = take(bytes); err != nil {
 			return err
 		}
 	}
@@ -151,7 +160,7 @@ func (p *pool) put(b *buffer) {
 	switch {
 	case p.closed:
 		p.unmap(s)
-	case p.idle > maxIdle:
+	case p.idle > p.mayIdle():
 		p.shed()
 	}
 	if p.idle > 0 && p.aging == nil && !p.closed {
@@ -161,9 +170,17 @@ func (p *pool) put(b *buffer) {
 
 func (p *pool) classOf(s *slab) *class { return &p.sets[index(s.window)][s.class] }
 
+// mayIdle is how many bytes may be idle.
+func (p *pool) mayIdle() int64 {
+	if p.idleLimit > 0 {
+		return p.idleLimit
+	}
+	return maxIdle
+}
+
 // shed returns the longest idle slabs until no more is idle than may be.
 func (p *pool) shed() {
-	for p.idle > maxIdle {
+	for p.idle > p.mayIdle() {
 		var oldest *slab
 		p.each(func(s *slab) {
 			if s.live == 0 && !s.window && (oldest == nil || s.since.Before(oldest.since)) {
@@ -228,6 +245,10 @@ func (p *pool) unmap(s *slab) {
 	}
 	mem := s.mem
 	s.mem, s.free = nil, nil
+	if p.unmapped != nil {
+		p.unmapped(mem)
+		return
+	}
 	pages.Unmap(mem)
 }
 

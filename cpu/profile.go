@@ -16,6 +16,10 @@ func (d *Device) clockNodes(run func()) {
 		run()
 		return
 	}
+	if d.accelerated() { // whose kernels tell their time themselves
+		run()
+		return
+	}
 	start := time.Now()
 	run()
 	d.busy += time.Since(start)
@@ -28,9 +32,28 @@ func (d *Device) clockKernel(name string, run func()) {
 		d.labelled(name, run)
 		return
 	}
+	if d.accelerated() {
+		stop := d.accelerator().Clock(func(took time.Duration) {
+			d.away.Add(int64(took))
+			d.counters.kernelTime.Add(int64(took))
+		})
+		run()
+		stop()
+		return
+	}
 	start := time.Now()
 	d.labelled(name, run)
 	d.counters.kernelTime.Add(int64(time.Since(start)))
+}
+
+// busyTime is the time spent so far while windows were open.
+func (d *Device) busyTime() time.Duration { return d.busy + time.Duration(d.away.Load()) }
+
+// settleClocks waits until an accelerator has told all times.
+func (d *Device) settleClocks() {
+	if d.accelerated() && d.windows > 0 {
+		_ = d.accelerator().Sync() // what failed is told by Sync
+	}
 }
 
 // window measures the time that the device spends on nodes and launches.
@@ -45,7 +68,8 @@ func (d *Device) ProfileStart() (backend.Window, error) {
 	w := &window{d: d}
 	err := d.q.add(task{run: func() {
 		d.windows++
-		w.from, w.open = d.busy, true
+		d.settleClocks()
+		w.from, w.open = d.busyTime(), true
 	}})
 	if err != nil {
 		return nil, err
@@ -57,7 +81,8 @@ func (d *Device) ProfileStart() (backend.Window, error) {
 func (w *window) End(ctx context.Context) (time.Duration, error) {
 	var took time.Duration
 	err := w.d.do(ctx, func() {
-		took = w.d.busy - w.from
+		w.d.settleClocks()
+		took = w.d.busyTime() - w.from
 		w.close()
 	})
 	if err != nil {

@@ -38,6 +38,8 @@ func (d *Device) Supports(n *ir.Node) error {
 	return nil
 }
 
+var errPanicked = ir.Errorf(ir.ErrInternal, "a routine panicked")
+
 // helpers are what one call of a routine uses of the device.
 type helpers struct {
 	d       *Device
@@ -52,6 +54,9 @@ func (h *helpers) Parallel(tasks int, do func(task int)) {
 }
 
 func (h *helpers) Scratch(bytes int) ([]byte, error) {
+	if h.d.accelerated() {
+		return alignedBytes(bytes), nil
+	}
 	e, err := h.d.newEntry(ir.Type{DType: ir.U8, Shape: ir.Shape{bytes}})
 	if err != nil {
 		return nil, err
@@ -79,21 +84,17 @@ func (d *Device) routine(n *ir.Node) error {
 	}
 	h := &helpers{d: d}
 	defer h.release()
-	c := &Call{Node: n, In: make([]Host, len(n.In)), Out: make([]Host, len(n.Out)), Helpers: h}
-	for i, t := range n.In {
-		e := d.store[t.ID]
-		compact, err := d.compact(t.ID, e)
-		if err != nil {
-			return d.settle(n, out, err)
+	panicked := true
+	defer func() {
+		if panicked { // which the caller tells
+			_ = d.settle(n, out, errPanicked)
 		}
-		if compact != e {
-			h.scratch = append(h.scratch, compact.buf)
-		}
-		c.In[i] = Host{Type: compact.typ, Data: compact.bytes()}
-	}
-	for i, e := range out {
-		c.Out[i] = Host{Type: e.typ, Data: e.bytes()}
-	}
-	d.clockKernel(n.Row.Name, func() { err = r(c) })
+	}()
+	err = d.onHost(n, out, func(in, out []Host) (err error) {
+		c := &Call{Node: n, In: in, Out: out, Helpers: h}
+		d.clockKernel(n.Row.Name, func() { err = r(c) })
+		return err
+	})
+	panicked = false
 	return d.settle(n, out, err)
 }

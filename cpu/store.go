@@ -164,11 +164,11 @@ func (d *Device) contents(id ir.ID) ([]byte, ir.Type, error) {
 	if err != nil {
 		return nil, e.typ, err
 	}
-	out := d.cloneBytes(c.bytes())
+	out, err := d.copyOut(c)
 	if c != e {
 		d.pool.put(c.buf)
 	}
-	return out, e.typ, nil
+	return out, e.typ, err
 }
 
 // compact returns e itself if it is contiguous, else a contiguous copy that the
@@ -228,7 +228,11 @@ func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
 		}
 		parts[i] = part{&c.ready, l, memory}
 	}
-	if code, at := d.runParts(parts); code != kernel.NoFault {
+	code, at, err := d.runParts(parts)
+	if err != nil {
+		return err
+	}
+	if code != kernel.NoFault {
 		return faultError(code, at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)
 	}
 	return nil

@@ -10,3 +10,8 @@ func view[T any](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
+
+// addressIn and addressOfBytes are where a slice begins.
+func addressIn(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+
+func addressOfBytes(b []byte) int { return int(uintptr(addressIn(b))) }

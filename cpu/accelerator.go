@@ -1,0 +1,203 @@
+package cpu
+
+import (
+	"time"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// Accelerator is another processor than the host's, such as a GPU: its memory, and what
+// runs kernels on it. A device with one keeps its tensors there. Everything else that
+// makes a device is as without one: the queue, the store and its errors, liveness,
+// launches that fall back to their nodes, pools. Rows that have a routine, recurrences,
+// and kernels that the accelerator refuses, run on the host over copies.
+//
+// All methods may be called from any goroutine. What CopyIn, Run and Unmap ask for
+// happens in the order of the calls.
+type Accelerator interface {
+	// Describe completes the description of the device: detail, kind, facts.
+	Describe(i *backend.Info)
+
+	// Map returns memory at a multiple of 256 bytes, which nobody but the accelerator
+	// may touch: the slice stands for addresses.
+	Map(bytes int64) ([]byte, error)
+	// Unmap returns memory that Map gave. Work that was asked for may still use it.
+	Unmap(mem []byte)
+
+	// CopyIn copies from the host, dst and src having one length, which may be 0. src
+	// may change once it returns.
+	CopyIn(dst, src []byte) error
+	// CopyOut copies to the host behind everything asked for before, and waits.
+	CopyOut(dst, src []byte) error
+
+	// Compile makes a kernel ready. An error means that the host runs it.
+	Compile(k *kernel.Kernel) (Program, error)
+	// Run runs programs, which write disjoint parts of their results, in any order. It
+	// waits only for those that may note a fault, and returns the one at the lowest
+	// index.
+	Run(parts []Bound) (code kernel.FaultCode, at int64, err error)
+
+	// Flush begins what Run has put off. Sync waits for everything.
+	Flush() error
+	Sync() error
+
+	// Clock has the time that is spent between this and the call of what it returns
+	// measured, as far as the accelerator works. The time is told when known.
+	Clock(tell func(time.Duration)) (stop func())
+
+	// Close ends everything. Nothing is called afterwards.
+	Close() error
+}
+
+// Program is a kernel that an accelerator made ready.
+type Program any
+
+// Bound is a program bound to memory, which is the accelerator's: the bases of the
+// arguments are addresses there.
+type Bound struct {
+	Program Program
+	Kernel  *kernel.Kernel
+	Launch  *kernel.Launch
+}
+
+// runAccelerated runs parts on the accelerator, those that it does not know on the host.
+func (d *Device) runAccelerated(parts []part) (code kernel.FaultCode, at int64, err error) {
+	d.bound = d.bound[:0]
+	for i := range parts {
+		p := &parts[i]
+		if p.program != nil {
+			d.bound = append(d.bound, Bound{p.program, p.k, p.l})
+			continue
+		}
+		c, a, err := d.runOnHost(p)
+		if err != nil {
+			return code, at, err
+		}
+		if c != kernel.NoFault && (code == kernel.NoFault || a < at) {
+			code, at = c, a
+		}
+	}
+	if len(d.bound) == 0 {
+		return code, at, nil
+	}
+	c, a, err := d.accelerator().Run(d.bound)
+	clear(d.bound)
+	if err == nil && c != kernel.NoFault && (code == kernel.NoFault || a < at) {
+		code, at = c, a
+	}
+	return code, at, err
+}
+
+// runOnHost runs a part over copies of all memory that it names.
+func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error) {
+	d.counters.hosted.Add(1)
+	l := *p.l
+	l.Args = append([]kernel.Operand(nil), p.l.Args...)
+	copies := map[*buffer][]byte{}
+	for i := range l.Args {
+		b := p.buffers[i]
+		if copies[b] == nil { // results too: what is not written stays
+			copies[b] = alignedBytes(len(b.data))
+			if err := d.accelerator().CopyOut(copies[b], b.data); err != nil {
+				return code, at, err
+			}
+		}
+		l.Args[i].Base, l.Args[i].Size = addressIn(copies[b]), int64(len(copies[b]))
+	}
+	d.workers.run([]part{{ready: p.ready, l: &l}})
+	for i := range p.k.Args {
+		b := p.buffers[i]
+		if p.k.Args[i].Dir != kernel.Out || copies[b] == nil {
+			continue
+		}
+		if err := d.accelerator().CopyIn(b.data, copies[b]); err != nil {
+			return code, at, err
+		}
+		copies[b] = nil
+	}
+	if l.Fault != nil {
+		code, at = l.Fault.First()
+	}
+	return code, at, nil
+}
+
+// accelerator is that of the options.
+func (d *Device) accelerator() Accelerator { return d.opt.Accelerator }
+
+// accelerated reports whether tensors lie in other memory than the host's.
+func (d *Device) accelerated() bool { return d.opt.Accelerator != nil }
+
+// onHost calls f with contiguous tensors on the host, operands and results, and returns
+// its error. Where tensors lie there anyway, f has their memory.
+func (d *Device) onHost(n *ir.Node, out []*entry, f func(in, out []Host) error) error {
+	in, results := make([]Host, len(n.In)), make([]Host, len(out))
+	for i, t := range n.In {
+		e := d.store[t.ID]
+		compact, err := d.compact(t.ID, e)
+		if err != nil {
+			return err
+		}
+		if compact != e {
+			defer d.pool.put(compact.buf)
+		}
+		in[i] = Host{Type: compact.typ, Data: compact.bytes()}
+		if !d.accelerated() || len(in[i].Data) == 0 {
+			continue
+		}
+		in[i].Data = alignedBytes(len(in[i].Data))
+		if err := d.accelerator().CopyOut(in[i].Data, compact.bytes()); err != nil {
+			return err
+		}
+	}
+	for i, e := range out {
+		results[i] = Host{Type: e.typ, Data: e.bytes()}
+		if d.accelerated() {
+			results[i].Data = alignedBytes(len(results[i].Data))
+		}
+	}
+	if err := f(in, results); err != nil || !d.accelerated() {
+		return err
+	}
+	for i, e := range out {
+		if err := d.accelerator().CopyIn(e.bytes(), results[i].Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alignedBytes returns memory of the host's that begins at a cache line.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+alignment-1)
+	return b[-addressOfBytes(b)&(alignment-1):][:n:n]
+}
+
+// AsAccelerated is [backend.Decorator]'s As for a type that embeds a device with an
+// accelerator: such a device lacks host memory to lend, and code to keep.
+func (d *Device) AsAccelerated(target any) bool {
+	switch t := target.(type) {
+	case *backend.Compiler:
+		*t = d
+	case *backend.Memory:
+		*t = d
+	case *backend.Pools:
+		*t = d
+	case *backend.Counting:
+		*t = d
+	case *backend.Routines:
+		*t = d
+	case *backend.Supporter:
+		*t = d
+	case *backend.Profiler:
+		*t = d
+	case *backend.Streams:
+		*t = d
+	case *backend.Warmer:
+		*t = d
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,199 @@
+//go:build unix
+
+package cpu_test
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/backend/backendtest"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// remote is an accelerator whose memory the host cannot touch: addresses are those of
+// pages without access, and the contents are elsewhere. It interprets, and refuses some
+// kernels.
+type remote struct {
+	mu      sync.Mutex
+	regions map[uintptr][]byte // contents, by the first address
+	seen    int
+	loss    error // of a lost device
+}
+
+func (r *remote) Describe(i *backend.Info) { i.Kind, i.Detail = "cpu", "remote" }
+
+func (r *remote) Map(n int64) ([]byte, error) {
+	mem, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.regions[address(mem)] = make([]byte, n)
+	return mem, nil
+}
+
+func (r *remote) Unmap(mem []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.regions, address(mem))
+	if err := syscall.Munmap(mem); err != nil {
+		panic(err)
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// contents of n bytes at an address, up to the end of their region.
+func (r *remote) contents(at uintptr, n int) []byte {
+	for from, b := range r.regions {
+		if at >= from && at+uintptr(n) <= from+uintptr(len(b)) {
+			return b[at-from:]
+		}
+	}
+	panic(fmt.Sprintf("%d bytes at %#x are nobody's", n, at))
+}
+
+func (r *remote) CopyIn(dst, src []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(src) > 0 {
+		copy(r.contents(address(dst), len(dst)), src)
+	}
+	return r.loss
+}
+
+func (r *remote) CopyOut(dst, src []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(src) > 0 {
+		copy(dst, r.contents(address(src), len(src)))
+	}
+	return r.loss
+}
+
+func (r *remote) Compile(k *kernel.Kernel) (cpu.Program, error) {
+	r.mu.Lock()
+	r.seen++
+	refuse := r.seen%3 == 0
+	r.mu.Unlock()
+	if refuse {
+		return nil, fmt.Errorf("the third")
+	}
+	return kernel.NewInterpreter(k)
+}
+
+func (r *remote) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loss != nil {
+		return 0, 0, r.loss
+	}
+	for _, p := range parts {
+		l := *p.Launch
+		l.Args = append([]kernel.Operand(nil), l.Args...)
+		for i := range l.Args {
+			l.Args[i].Base = unsafe.Pointer(unsafe.SliceData(r.contents(uintptr(l.Args[i].Base), int(l.Args[i].Size))))
+		}
+		p.Program.(kernel.Executable).Run(&l)
+		if l.Fault == nil {
+			continue
+		}
+		if c, a := l.Fault.First(); c != kernel.NoFault && (code == kernel.NoFault || a < at) {
+			code, at = c, a
+		}
+	}
+	return code, at, nil
+}
+
+func (r *remote) Flush() error { return r.loss }
+func (r *remote) Sync() error  { return r.loss }
+func (r *remote) Close() error {
+	if len(r.regions) != 0 {
+		return fmt.Errorf("%d slabs were not returned", len(r.regions))
+	}
+	return nil
+}
+
+func (r *remote) Clock(tell func(time.Duration)) func() {
+	start := time.Now()
+	return func() { tell(time.Since(start)) }
+}
+
+func newRemote() *remote { return &remote{regions: map[uintptr][]byte{}} }
+
+// TestAccelerator runs the suite of backends on a device whose tensors lie where the
+// host cannot touch them, and which runs kernels here and there.
+func TestAccelerator(t *testing.T) {
+	opts := []backendtest.Option{backendtest.WithSetup(func(t *testing.T, s backendtest.Setup) backend.Backend { return openRemote(t, s) })}
+	if testing.Short() {
+		opts = append(opts, backendtest.ContractOnly())
+	}
+	backendtest.Run(t, func(t *testing.T) backend.Backend { return openRemote(t, backendtest.Setup{}) }, opts...)
+}
+
+func openRemote(t *testing.T, s backendtest.Setup) backend.Backend {
+	o := cpu.Options{Accelerator: newRemote(), Memory: s.Memory, QueueOps: s.QueueOps, Threads: 2, Routines: map[string]cpu.Routine{}}
+	for name, f := range s.Opaque {
+		o.Routines[name] = func(c *backend.Call) error { return f(bytesOf(c.In), bytesOf(c.Out)) }
+	}
+	d, err := cpu.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withoutHostMemory{d}
+}
+
+func bytesOf(hosts []cpu.Host) [][]byte {
+	out := make([][]byte, len(hosts))
+	for i, h := range hosts {
+		out[i] = h.Data
+	}
+	return out
+}
+
+// TestLoss: a lost device fails what is on it and what is asked of it, with the reason,
+// and closes.
+func TestLoss(t *testing.T) {
+	r := newRemote()
+	d, err := cpu.New(cpu.Options{Accelerator: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := ir.Tensor{ID: 1, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{4}}}
+	if err := d.Upload(x, make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.loss = ir.Errorf(ir.ErrDevice, "the device is lost")
+	if _, errs, err := d.Read(t.Context(), 1); err != nil || ir.AsError(errs[0]).Kind != ir.ErrDevice {
+		t.Errorf("read: %v, %v", err, errs)
+	}
+	if err := d.Upload(ir.Tensor{ID: 2, Type: x.Type}, make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, err := d.Read(t.Context(), 2); err != nil || ir.AsError(errs[0]).Kind != ir.ErrDevice {
+		t.Errorf("read of what came later: %v, %v", err, errs)
+	}
+	if err := d.Sync(t.Context()); ir.AsError(err).Kind != ir.ErrDevice {
+		t.Errorf("sync: %v", err)
+	}
+	r.loss = nil // for Close, which returns all memory
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// withoutHostMemory is a device that says of itself what an accelerated one can.
+type withoutHostMemory struct{ *cpu.Device }
+
+func (d withoutHostMemory) As(target any) bool { return d.AsAccelerated(target) }
