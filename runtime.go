@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/debug"
+	"github.com/sinter-go/sinter/internal/drivers"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/router"
 )
@@ -41,7 +42,8 @@ func WithFusionOptions(o fusion.Options) RuntimeOption {
 
 // NewRuntime returns a runtime with the devices "cpu" (generated code where the
 // processor has a generator) and "interp" (the reference interpreter), and both
-// behind a router as "router/cpu" and "router/interp".
+// behind a router as "router/cpu" and "router/interp". A program that imports package
+// cuda has "cuda:0" and further GPUs as well.
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	r := &Runtime{devices: map[backend.Backend]*Device{}, host: router.NewBudget(256 << 20)}
 	for _, o := range opts {
@@ -51,8 +53,8 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	r.Drivers.Add("cpu", cpuDriver{cpu.Options{}})
 	r.Drivers.Add("interp", cpuDriver{cpu.Options{ID: "interp", Generator: cpu.Interpret}})
 	r.Drivers.Add("router", newRouterDriver())
-	for _, add := range extraDrivers {
-		add(&r.Drivers)
+	for name, d := range drivers.Imported {
+		r.Drivers.Add(name, d)
 	}
 	return r
 }
@@ -78,9 +80,6 @@ func (r *Runtime) applySwitches(s debug.Switches) error {
 	}
 	return nil
 }
-
-// extraDrivers are those of targets that have more than processors.
-var extraDrivers []func(*backend.Registry)
 
 type cpuDriver struct{ opt cpu.Options }
 

@@ -22,6 +22,9 @@ type functions struct {
 	occupancyMaxActiveBlocks                                        uintptr
 	streamBeginCapture, streamEndCapture                            uintptr
 	graphInstantiate, graphLaunch, graphDestroy, graphExecDestroy   uintptr
+	memAllocAsync, memFreeAsync                                     uintptr
+	deviceGetDefaultMemPool, memPoolSetAttribute, memPoolTrimTo     uintptr
+	eventQuery                                                      uintptr
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
 }
 
@@ -104,6 +107,12 @@ func (f *functions) symbols() []symbol {
 		{"cuGraphLaunch", &f.graphLaunch, ""},
 		{"cuGraphDestroy", &f.graphDestroy, ""},
 		{"cuGraphExecDestroy", &f.graphExecDestroy, ""},
+		{"cuMemAllocAsync", &f.memAllocAsync, ""},
+		{"cuMemFreeAsync", &f.memFreeAsync, ""},
+		{"cuDeviceGetDefaultMemPool", &f.deviceGetDefaultMemPool, ""},
+		{"cuMemPoolSetAttribute", &f.memPoolSetAttribute, ""},
+		{"cuMemPoolTrimTo", &f.memPoolTrimTo, ""},
+		{"cuEventQuery", &f.eventQuery, ""},
 		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},
 	}
 }

@@ -2,6 +2,8 @@ package driver
 
 import (
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -56,6 +58,27 @@ func NewMapParams(maps, values int) *Params {
 	}
 	p.each = make([]uintptr, len(p.starts))
 	return p
+}
+
+// Reset makes the block one of tensor maps, followed by values of 8 bytes, which hold
+// what they did before: the caller fills them in.
+func (p *Params) Reset(maps, values int) error {
+	n := maps*TensorMapBytes + 8*values
+	if n > maxParamBytes {
+		return fmt.Errorf("driver: %d bytes of kernel parameters, at most %d", n, maxParamBytes)
+	}
+	p.size, p.starts, p.each = uintptr(n), p.starts[:0], p.each[:0]
+	if maps == 0 {
+		return nil
+	}
+	for i := range maps {
+		p.starts = append(p.starts, i*TensorMapBytes)
+	}
+	for i := range values {
+		p.starts = append(p.starts, maps*TensorMapBytes+8*i)
+	}
+	p.each = slices.Grow(p.each, len(p.starts))[:len(p.starts)]
+	return nil
 }
 
 // PutU32 stores a 4-byte value at a byte offset.

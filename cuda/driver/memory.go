@@ -72,3 +72,54 @@ func (c *Context) Copy(dst, src Ptr, size uint64) error {
 	}
 	return c.d.check("cuMemcpyDtoD", call(c.d.fn.memcpyDtoD, uintptr(dst), uintptr(src), uintptr(size)))
 }
+
+// Alloc takes device memory, aligned to at least 256 bytes, in stream order: work of the
+// stream from here on may use it. Size 0 gives address 0.
+func (s Stream) Alloc(size uint64) (Ptr, error) {
+	if size == 0 {
+		return 0, nil
+	}
+	p := new(Ptr)
+	err := s.d.check("cuMemAllocAsync", call(s.d.fn.memAllocAsync, uintptr(unsafe.Pointer(p)), uintptr(size), s.handle))
+	return *p, err
+}
+
+// Free returns memory that Alloc took, behind the stream's work so far; address 0 is
+// ignored.
+func (s Stream) Free(p Ptr) error {
+	if p == 0 {
+		return nil
+	}
+	return s.d.check("cuMemFreeAsync", call(s.d.fn.memFreeAsync, uintptr(p), s.handle))
+}
+
+// poolReleaseThreshold is the attribute of a memory pool that says how many bytes it
+// keeps from one synchronisation to the next.
+const poolReleaseThreshold = 4
+
+// KeepFreed makes the device's pool keep memory that streams freed, up to so many bytes,
+// instead of returning it at the next synchronisation.
+func (v Device) KeepFreed(bytes uint64) error {
+	pool, err := v.pool()
+	if err != nil {
+		return err
+	}
+	n := new(uint64)
+	*n = bytes
+	return v.d.check("cuMemPoolSetAttribute", call(v.d.fn.memPoolSetAttribute, pool, poolReleaseThreshold, uintptr(unsafe.Pointer(n))))
+}
+
+// TrimFreed returns memory that streams freed to the system, but for so many bytes.
+func (v Device) TrimFreed(keep uint64) error {
+	pool, err := v.pool()
+	if err != nil {
+		return err
+	}
+	return v.d.check("cuMemPoolTrimTo", call(v.d.fn.memPoolTrimTo, pool, uintptr(keep)))
+}
+
+func (v Device) pool() (uintptr, error) {
+	p := new(uintptr)
+	err := v.d.check("cuDeviceGetDefaultMemPool", call(v.d.fn.deviceGetDefaultMemPool, uintptr(unsafe.Pointer(p)), uintptr(v.handle)))
+	return *p, err
+}

@@ -110,3 +110,6 @@ func (f Function) ActiveBlocks(threads, shared int) (int, error) {
 		uintptr(unsafe.Pointer(n)), f.handle, uintptr(threads), uintptr(shared)))
 	return int(*n), err
 }
+
+// ID tells functions of a process apart.
+func (f Function) ID() uint64 { return uint64(f.handle) }

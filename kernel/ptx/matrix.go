@@ -35,6 +35,7 @@ func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
 // TensorMap describes a matrix to the bulk copy engine: its axes from the one whose
 // elements lie side by side, in elements and, from the second on, bytes.
 type TensorMap struct {
+	Arg     int // of the kernel
 	Type    ir.DType
 	Base    uint64
 	Extents [3]int64

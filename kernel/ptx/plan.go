@@ -16,6 +16,10 @@ type Plan struct {
 	// Fault says that the steps note faults in an 8-byte word, which must be
 	// zero before; see [DecodeFault].
 	Fault bool
+
+	module *Module
+	first  []uint64 // address of each argument
+	moved  []uint64 // by Rebind
 }
 
 // Step is one kernel launch. Block is Entry.Threads, 1, 1.
@@ -62,7 +66,10 @@ type sizes struct {
 // Plan decides how to run one launch whose argument i lies in device memory
 // that begins at base[i]; the Base fields of the launch are not looked at.
 func (m *Module) Plan(l *kernel.Launch, base []uint64) (*Plan, error) {
-	p := &Plan{Fault: m.k.HasFault()}
+	p := &Plan{Fault: m.k.HasFault(), module: m, first: make([]uint64, len(base)), moved: make([]uint64, len(base))}
+	for i := range base {
+		p.first[i] = m.first(l, base, i)
+	}
 	var err error
 	switch m.shape {
 	case elementwise:

@@ -10,7 +10,7 @@ import (
 // planMatrix launches a product on the matrix units, if the device has those of
 // Hopper and both operands are bf16 or f16 matrices that the copy engine takes.
 func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, batch int64) (done bool, err error) {
-	if m.target.Major != 9 || len(m.form.rows) != 1 || len(m.form.cols) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
+	if !m.target.Matrix || m.target.Major != 9 || len(m.form.rows) != 1 || len(m.form.cols) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
 		return false, nil
 	}
 	x, z1 := m.plainOperand(0), m.plainOperand(1)
@@ -75,7 +75,7 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, arg, axis int, lines
 	if turned = a.Access[k] != kernel.Unit; turned {
 		side, across = axis, k
 	}
-	t = TensorMap{Type: a.Type, Base: base[arg] + uint64(2*o.Offset)}
+	t = TensorMap{Arg: arg, Type: a.Type, Base: base[arg] + uint64(2*o.Offset)}
 	if a.Access[side] != kernel.Unit || t.Base%16 != 0 {
 		return t, turned, false
 	}

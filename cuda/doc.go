@@ -1,0 +1,16 @@
+// Package cuda has NVIDIA GPUs as devices: kernels as PTX text of package
+// [github.com/sinter-go/sinter/kernel/ptx], loaded through the driver, without cgo and
+// without the toolkit.
+//
+// A device is one of package cpu with a [cpu.Accelerator], which this package has: what
+// a queue, a store, an error or a launch means is decided there. Elementwise kernels,
+// reductions, row programs and scans give the bits of the processors. So do products,
+// whose sums of bf16 and f16 are those of f32. Rows with routines, recurrences and what
+// the generator refuses run on the host over copies.
+//
+// Invariants: everything happens on one stream, in the order in which the device asked
+// for it, so that memory may be used again as soon as its last use was asked for.
+// Kernels are held back until the end of a segment ([batch]); whatever else touches the
+// stream lets them go first. A failure of the driver loses the device: every later call
+// returns that error, and the process lives on.
+package cuda

@@ -1,0 +1,301 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+)
+
+// gpu is the accelerator: a context with one stream. mu is held while something is put
+// on the stream, and guards what follows it; those who wait for the stream do so without
+// it.
+type gpu struct {
+	id     string
+	lib    *driver.Driver
+	dev    driver.Device
+	ctx    *driver.Context
+	target ptx.Target
+	memory int64 // that tensors may take
+
+	mu      sync.Mutex
+	stream  driver.Stream
+	batch   batch
+	clocks  clocks
+	scratch driver.Ptr // of the steps of one plan
+	room    int64      // bytes of it
+	fault   driver.Ptr // the word that kernels note faults in
+	word    []byte     // page-locked: what was noted
+	loaded  map[string]*function
+	lost    *ir.Error
+	closed  bool
+	stats   Stats
+
+	up, down ring
+}
+
+var _ cpu.Accelerator = (*gpu)(nil)
+
+// spare is the memory of a GPU that is left to code, contexts and others.
+const spare = 512 << 20
+
+func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
+	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}}
+	if g.id == "" {
+		g.id = "cuda:" + strconv.Itoa(o.Index)
+	}
+	if g.dev, err = lib.Device(o.Index); err != nil {
+		return nil, err
+	}
+	if g.target.Major, g.target.Minor, err = g.dev.ComputeCapability(); err != nil {
+		return nil, err
+	}
+	if g.target.Major < 8 {
+		return nil, fmt.Errorf("compute capability %d.%d, at least 8.0 is needed", g.target.Major, g.target.Minor)
+	}
+	if g.target.Multiprocessors, err = g.dev.Attribute(driver.Multiprocessors); err != nil {
+		return nil, err
+	}
+	if g.ctx, err = g.dev.Retain(); err != nil {
+		return nil, err
+	}
+	err = g.ctx.Do(func() error {
+		free, _, err := g.ctx.MemoryInfo()
+		if err != nil {
+			return err
+		}
+		if g.memory == 0 {
+			g.memory = max(int64(free)-spare, 64<<20)
+		}
+		if err := g.dev.KeepFreed(1 << 62); err != nil { // the pools of the device decide
+			return err
+		}
+		if g.stream, err = g.ctx.NewStream(); err != nil {
+			return err
+		}
+		if g.fault, err = g.stream.Alloc(8); err != nil {
+			return err
+		}
+		if g.word, err = g.ctx.AllocHost(8); err != nil {
+			return err
+		}
+		g.batch.off = o.NoGraphs
+		return errors.Join(g.up.open(g.ctx, 8), g.down.open(g.ctx, 4))
+	})
+	if err != nil {
+		return nil, errors.Join(err, g.ctx.Release())
+	}
+	return g, nil
+}
+
+// Describe tells of the GPU.
+func (g *gpu) Describe(i *backend.Info) {
+	// Products of bf16 are summed as those of f32, which processors do not.
+	i.Kind = "cuda"
+	name, err := g.dev.Name()
+	if err != nil {
+		name = "an NVIDIA GPU"
+	}
+	i.Detail = fmt.Sprintf("%s, kernels by ptx for compute capability %d.%d", name, g.target.Major, g.target.Minor)
+	i.Extra["multiprocessors"] = strconv.Itoa(g.target.Multiprocessors)
+	i.Extra["driver"] = fmt.Sprintf("CUDA %d.%d", g.lib.Version()/1000, g.lib.Version()%1000/10)
+	if total, err := g.dev.TotalMemory(); err == nil {
+		i.Extra["memory"] = fmt.Sprintf("%d MiB", total>>20)
+	}
+	if n, err := g.dev.Attribute(driver.L2CacheBytes); err == nil {
+		i.Extra["cache"] = fmt.Sprintf("%d MiB L2", n>>20)
+	}
+}
+
+// do runs f with the context current, and mu held. An error of the driver loses the
+// device.
+func (g *gpu) do(f func() error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost != nil {
+		return g.lost
+	}
+	if g.closed {
+		return ir.Errorf(ir.ErrClosed, "the device is closed")
+	}
+	return g.lose(g.ctx.Do(f))
+}
+
+// lose notes a failure. mu is held.
+func (g *gpu) lose(err error) error {
+	var failed *driver.Error
+	if err == nil || !errors.As(err, &failed) || failed.Code == outOfMemory {
+		return err
+	}
+	if g.lost == nil {
+		g.lost = &ir.Error{Kind: ir.ErrDevice, Device: g.id, Msg: "the GPU failed: all that is on it is lost", Cause: err}
+	}
+	return g.lost
+}
+
+// outOfMemory is the driver's code; the device goes on.
+const outOfMemory = 2
+
+// Map takes memory in stream order.
+func (g *gpu) Map(bytes int64) (mem []byte, err error) {
+	err = g.do(func() error {
+		p, err := g.stream.Alloc(uint64(bytes))
+		if err != nil {
+			// What was freed waits in the driver's pool, in blocks of other sizes.
+			if err := g.issue(); err != nil {
+				return err
+			}
+			if err := g.stream.Synchronize(); err != nil {
+				return err
+			}
+			if err := g.dev.TrimFreed(0); err != nil {
+				return err
+			}
+			if p, err = g.stream.Alloc(uint64(bytes)); err != nil {
+				return err
+			}
+		}
+		mem = deviceBytes(p, bytes)
+		return nil
+	})
+	return mem, err
+}
+
+// Unmap returns memory in stream order.
+func (g *gpu) Unmap(mem []byte) {
+	_ = g.do(func() error { // a lost device has no memory
+		if err := g.issue(); err != nil {
+			return err
+		}
+		return g.stream.Free(pointer(mem))
+	})
+}
+
+// deviceBytes stands for device memory. Nothing ever reads or writes it here; the
+// collector ignores addresses that are not of the heap of Go.
+func deviceBytes(p driver.Ptr, n int64) []byte {
+	at := uintptr(p)
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), n)
+}
+
+// pointer is the address that a slice of device memory stands for.
+func pointer(mem []byte) driver.Ptr {
+	return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
+}
+
+// Flush puts what was held back on the stream.
+func (g *gpu) Flush() error { return g.do(g.issue) }
+
+// Sync waits for the stream.
+func (g *gpu) Sync() error {
+	if err := g.do(g.issue); err != nil {
+		return err
+	}
+	err := g.ctx.Do(g.stream.Synchronize) // without mu: others go on
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.lose(err); err != nil {
+		return err
+	}
+	return g.lose(g.ctx.Do(func() error { return g.clocks.settle() }))
+}
+
+// Close waits for the stream and returns everything.
+func (g *gpu) Close() error {
+	err := g.Sync()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	if g.lost != nil { // the driver refuses everything by now
+		_ = g.ctx.Release()
+		return nil
+	}
+	return errors.Join(err, g.ctx.Do(func() error {
+		errs := []error{g.batch.close(), g.clocks.close(), g.up.close(g.ctx), g.down.close(g.ctx),
+			g.stream.Free(g.scratch), g.stream.Free(g.fault), g.ctx.FreeHost(g.word)}
+		for _, f := range g.loaded {
+			if f.module != nil {
+				errs = append(errs, f.module.Unload())
+			}
+		}
+		return errors.Join(append(errs, g.stream.Synchronize(), g.stream.Destroy(), g.dev.TrimFreed(0))...)
+	}), g.ctx.Release())
+}
+
+// Run plans the parts and holds their steps back; those that may note a fault run at
+// once, and are waited for.
+func (g *gpu) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
+	faults := false
+	err = g.do(func() error {
+		for i := range parts {
+			faults = faults || parts[i].Launch.Fault != nil
+		}
+		if faults {
+			g.batch.fill32(g.fault, 0, 2)
+		}
+		for i := range parts {
+			if err := g.plan(&parts[i]); err != nil {
+				return err
+			}
+		}
+		if !faults {
+			return g.batch.overflow(g)
+		}
+		if err := g.issue(); err != nil {
+			return err
+		}
+		if err := g.stream.CopyToHost(g.word, g.fault); err != nil {
+			return err
+		}
+		return g.stream.Synchronize()
+	})
+	if err == nil && faults {
+		code, at = ptx.DecodeFault(*(*uint64)(unsafe.Pointer(unsafe.SliceData(g.word))))
+	}
+	return code, at, err
+}
+
+// issue puts what was held back on the stream. mu is held and the context current.
+func (g *gpu) issue() error { return g.batch.issue(g) }
+
+// Clock measures between two events on the stream.
+func (g *gpu) Clock(tell func(time.Duration)) (stop func()) {
+	var from driver.Event
+	begun := g.do(func() (err error) {
+		if err = g.issue(); err != nil {
+			return err
+		}
+		g.batch.clocked++
+		from, err = g.clocks.mark(g)
+		return err
+	})
+	return func() {
+		_ = g.do(func() error { // a lost device tells no times
+			if begun != nil {
+				return nil
+			}
+			err := g.issue()
+			g.batch.clocked--
+			if err != nil {
+				return err
+			}
+			to, err := g.clocks.mark(g)
+			if err != nil {
+				return err
+			}
+			return g.clocks.add(from, to, tell)
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+)
+
+// program is a kernel as PTX, with the plans of the launches met so far. The lock of the
+// gpu guards it.
+type program struct {
+	module *ptx.Module
+	plans  map[string]*planned
+	key    []byte
+	base   []uint64
+}
+
+type planned struct {
+	*ptx.Plan
+	functions []*function // of its steps
+}
+
+// maxPlans bounds the plans of a program: all are dropped when there would be more.
+const maxPlans = 256
+
+// function is an entry point that the driver has compiled.
+type function struct {
+	module *driver.Module
+	driver.Function
+}
+
+// Compile translates a kernel; the error says why it is not covered.
+func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
+	m, err := ptx.Generate(k, g.target)
+	if err != nil {
+		return nil, err
+	}
+	return &program{module: m, plans: map[string]*planned{}}, nil
+}
+
+// plan appends the steps of a bound program to the batch. mu is held and the context
+// current.
+func (g *gpu) plan(b *cpu.Bound) error {
+	p, l := b.Program.(*program), b.Launch
+	p.base = p.base[:0]
+	for i := range l.Args {
+		p.base = append(p.base, uint64(uintptr(l.Args[i].Base)))
+	}
+	p.key = p.module.AppendKey(p.key[:0], l, p.base)
+	made := p.plans[string(p.key)]
+	if made == nil {
+		plan, err := p.module.Plan(l, p.base)
+		if err != nil {
+			return err
+		}
+		g.stats.Plans++
+		if len(p.plans) >= maxPlans {
+			clear(p.plans)
+		}
+		made = &planned{Plan: plan}
+		for i := range plan.Steps {
+			f, err := g.function(plan.Steps[i].Entry)
+			if err != nil {
+				return err
+			}
+			made.functions = append(made.functions, f)
+		}
+		p.plans[string(p.key)] = made
+	} else {
+		made.Rebind(l, p.base)
+	}
+	if err := g.needScratch(made.Scratch); err != nil {
+		return err
+	}
+	made.Bind(uint64(g.scratch), uint64(g.fault))
+	for i := range made.Steps {
+		if err := g.batch.add(g, &made.Steps[i], made.functions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// function compiles an entry, once.
+func (g *gpu) function(e *ptx.Entry) (*function, error) {
+	if f := g.loaded[e.Text]; f != nil {
+		return f, nil
+	}
+	m, err := g.ctx.LoadModule([]byte(e.Text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	f := &function{module: m}
+	if f.Function, err = m.Function(e.Name); err == nil && e.Shared > 48<<10 {
+		err = f.AllowDynamicShared(e.Shared)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	g.loaded[e.Text] = f
+	g.stats.Loaded++
+	return f, nil
+}
+
+// needScratch makes room for what the steps of one plan pass on. Plans follow each other
+// on the stream, so one memory serves all.
+func (g *gpu) needScratch(n int64) error {
+	if n <= g.room {
+		return nil
+	}
+	if err := g.issue(); err != nil {
+		return err
+	}
+	g.batch.forget() // graphs have its address
+	if err := g.stream.Free(g.scratch); err != nil {
+		return err
+	}
+	g.scratch, g.room = 0, 0
+	n = max(2*n, 1<<20)
+	p, err := g.stream.Alloc(uint64(n))
+	if err != nil {
+		return &ir.Error{Kind: ir.ErrMemory, Msg: fmt.Sprintf("%d bytes that a kernel needs beside its operands", n), Cause: err}
+	}
+	g.scratch, g.room = p, n
+	return nil
+}
+
+// tensorMap encodes a description for the bulk copy engine.
+func (g *gpu) tensorMap(m *ptx.TensorMap) ([ptx.MapBytes]byte, error) {
+	t := driver.ElementBF16
+	if m.Type == ir.F16 {
+		t = driver.ElementF16
+	}
+	return g.lib.EncodeTensorMap(t, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+}
+
+var _ [driver.TensorMapBytes - unsafe.Sizeof([ptx.MapBytes]byte{})]byte // both agree
