@@ -100,20 +100,20 @@ func (p *problem) keepingPays(side int) bool {
 // alone; -1 if there is more to it.
 func singleOf(p *part) int {
 	d := p.derived
-	if len(d.args) != 1 || len(d.extents) > 0 || d.k.HasFault() {
+	if len(d.Args) != 1 || len(d.Extents) > 0 || d.K.HasFault() {
 		return -1
 	}
-	for i := range d.k.Body {
-		if op := d.k.Body[i].Op; op == kernel.OpParam || op == kernel.OpIndex {
+	for i := range d.K.Body {
+		if op := d.K.Body[i].Op; op == kernel.OpParam || op == kernel.OpIndex {
 			return -1
 		}
 	}
-	return d.args[0]
+	return d.Args[0]
 }
 
 // sourceOf names what is computed from the argument.
 func sourceOf(p *part) string {
-	k := *p.k
+	k := *p.K
 	k.Name, k.Params = "", nil
 	return string(k.AppendWire(nil))
 }

@@ -38,7 +38,7 @@ type part struct {
 func newPart(d *derived, level amd64.Level) *part {
 	p := &part{derived: d}
 	p.compile = sync.OnceValue(func() *amd64.Code {
-		code, err := amd64.Compile(d.k, level)
+		code, err := amd64.Compile(d.K, level)
 		if err != nil {
 			return nil
 		}

@@ -48,7 +48,7 @@ func formOf(k *kernel.Kernel, level amd64.Level) (f *form, why string) {
 	levels := k.Levels()
 	feeds := make([]bool, len(k.Body))
 	for _, r := range []kernel.Ref{k.Body[f.dot].A, k.Body[f.dot].B} {
-		for i, in := range closure(k, r) {
+		for i, in := range k.Closure(r) {
 			feeds[i] = feeds[i] || in
 		}
 	}
@@ -172,25 +172,13 @@ func (f *form) narrow(i int) {
 	}
 }
 
-// closure says which instructions a value needs, itself included.
-func closure(k *kernel.Kernel, r kernel.Ref) []bool {
-	in := make([]bool, len(k.Body))
-	in[r] = true
-	for i := r; i >= 0; i-- {
-		if in[i] {
-			k.Body[i].Operands(func(r kernel.Ref) { in[r] = true })
-		}
-	}
-	return in
-}
-
 func (f *form) side(r kernel.Ref) side {
 	k := f.k
 	s := side{ref: r, arg: -1, varies: make([]bool, len(k.Axes))}
 	if in := &k.Body[r]; in.Op == kernel.OpLoad {
 		s.arg = int(in.Imm)
 	}
-	for i, need := range closure(k, r) {
+	for i, need := range k.Closure(r) {
 		if !need {
 			continue
 		}
@@ -241,7 +229,7 @@ func (f *form) orient() {
 }
 
 func (f *form) reads(s *side, arg int) bool {
-	for i, need := range closure(f.k, s.ref) {
+	for i, need := range f.k.Closure(s.ref) {
 		if in := &f.k.Body[i]; need && (in.Op == kernel.OpLoad || in.Op == kernel.OpGather) && int(in.Imm) == arg {
 			return true
 		}

@@ -61,7 +61,7 @@ func Load(k *kernel.Kernel, level amd64.Level, data []byte) (*Code, error) {
 			c.plain = func() kernel.Executable { return code }
 			continue
 		}
-		code, err := amd64.Load(p.k, level, of)
+		code, err := amd64.Load(p.K, level, of)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func Load(k *kernel.Kernel, level amd64.Level, data []byte) (*Code, error) {
 	}
 	for _, p := range c.needed() {
 		if p.made.Load() == nil {
-			return nil, refused("the code of %s is missing", p.k.Name)
+			return nil, refused("the code of %s is missing", p.K.Name)
 		}
 	}
 	return c, nil
@@ -106,8 +106,8 @@ func parting(level amd64.Level) string {
 			panic("sinter: BUG: kernel/contract: a probe is no contraction: " + why)
 		}
 		for _, d := range []*derived{f.prologue(&f.sides[0], "rows"), f.prologue(&f.sides[1], "columns"), f.epilogue()} {
-			h.Write(d.k.AppendWire(nil))
-			fmt.Fprintln(h, d.axes, d.args, d.extents, d.indexed)
+			h.Write(d.K.AppendWire(nil))
+			fmt.Fprintln(h, d.Axes, d.Args, d.Extents, d.Indexed)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

@@ -31,32 +31,32 @@ func (p *part) newWalk(of *problem, spans [2]span, steps [2]int64) *walk {
 	if w.code == nil {
 		return nil
 	}
-	for _, a := range p.args {
-		s := make([]int64, len(p.axes))
-		for i, axis := range p.axes {
+	for _, a := range p.Args {
+		s := make([]int64, len(p.Axes))
+		for i, axis := range p.Axes {
 			s[i] = l.Args[a].Strides[axis]
 		}
 		w.strides = append(w.strides, s)
 	}
-	w.block = make([]int64, len(p.axes))
+	w.block = make([]int64, len(p.Axes))
 	for i, s := range spans {
 		mine := span{extents: slices.Clone(s.extents)}
 		for _, axis := range s.axes {
-			mine.axes = append(mine.axes, slices.Index(p.axes, axis))
+			mine.axes = append(mine.axes, slices.Index(p.Axes, axis))
 		}
 		mine.linear(steps[i], w.block)
 		w.spans[i] = w.merge(mine)
 	}
 	for _, axis := range loops.axes {
-		w.loops = append(w.loops, slices.Index(p.axes, axis))
+		w.loops = append(w.loops, slices.Index(p.Axes, axis))
 	}
-	if len(p.extents) > 0 {
+	if len(p.Extents) > 0 {
 		full := l.Full
 		if full == nil {
 			full = l.Extents
 		}
 		w.params = slices.Clone(l.Params)
-		for _, axis := range p.extents {
+		for _, axis := range p.Extents {
 			w.params = append(w.params, uint64(full[axis]))
 		}
 	}
@@ -68,7 +68,7 @@ func (p *part) newWalk(of *problem, spans [2]span, steps [2]int64) *walk {
 func (w *walk) merge(s span) span {
 	for i := len(s.axes) - 2; i >= 0; i-- {
 		outer, inner := s.axes[i], s.axes[i+1]
-		ok := !w.indexed[outer] && !w.indexed[inner]
+		ok := !w.Indexed[outer] && !w.Indexed[inner]
 		for _, st := range w.strides {
 			ok = ok && st[outer] == st[inner]*s.extents[i+1]
 		}
@@ -86,7 +86,7 @@ func (w *walk) merge(s span) span {
 func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int64) {
 	r, _ := w.runs.Get().(*kernel.Launch)
 	if r == nil {
-		n := len(w.axes)
+		n := len(w.Axes)
 		r = &kernel.Launch{Extents: make([]int64, n), Start: make([]int64, n), Full: make([]int64, n)}
 		r.Args = make([]kernel.Operand, len(w.strides)+1)
 	}
@@ -94,12 +94,12 @@ func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int6
 	if full == nil {
 		full = w.l.Extents
 	}
-	for i, axis := range w.axes {
+	for i, axis := range w.Axes {
 		r.Full[i] = full[axis]
 	}
 	r.Params, r.Fault = w.params, w.fault
 	last := len(w.strides)
-	for i, a := range w.args {
+	for i, a := range w.Args {
 		r.Args[i] = w.l.Args[a]
 		r.Args[i].Strides = w.strides[i]
 	}
@@ -124,7 +124,7 @@ func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int6
 				o := &r.Args[i]
 				o.Offset = 0
 				if i < last {
-					o.Offset = w.l.Args[w.args[i]].Offset
+					o.Offset = w.l.Args[w.Args[i]].Offset
 				} else {
 					o.Offset = -from[0]*w.steps[0] - from[1]*w.steps[1]
 				}
@@ -133,7 +133,7 @@ func (w *walk) run(base unsafe.Pointer, size int64, at []int64, from, to [2]int6
 				}
 			}
 			if w.l.Start != nil {
-				for i, axis := range w.axes {
+				for i, axis := range w.Axes {
 					r.Start[i] += w.l.Start[axis]
 				}
 			}

@@ -223,12 +223,12 @@ func (r *round) packing(w *kernel.Work, rows, columns bool) {
 	if r.slotSize[0] > 0 && rows {
 		each[0] = max(1, packTask/r.k)
 		tasks[0] = int64(len(r.made[0])) * ((r.rows[1] - r.rows[0] + each[0] - 1) / each[0])
-		pack.Cost += int64(len(r.made[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].k.Body))
+		pack.Cost += int64(len(r.made[0])) * (r.rows[1] - r.rows[0]) * r.k * int64(len(r.pack[0].K.Body))
 	}
 	if r.ops[1].mode != inPlace && columns {
 		each[1] = 1
 		tasks[1] = int64(len(r.made[1])) * r.strips
-		pack.Cost += int64(len(r.made[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].k.Body))
+		pack.Cost += int64(len(r.made[1])) * (r.cols[1] - r.cols[0]) * r.k * int64(len(r.pack[1].K.Body))
 	}
 	if pack.Tasks = tasks[0] + tasks[1]; pack.Tasks > 0 {
 		pack.Do = func(n int64) {
