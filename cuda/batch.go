@@ -4,63 +4,64 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/kernel/ptx"
 )
 
-// batch holds the steps of a segment back until all of them are known. A batch that is
-// equal to earlier ones, parameters and addresses included, which a training step or a
-// model becomes after a few rounds, since pools give the same memory again, is launched
-// as one graph. That changes nothing but the time of the host and between kernels.
+// batch holds the steps of a segment back until all of them are known. A batch of the
+// functions of earlier ones, which a training step or a model becomes after a few
+// rounds, is launched as one graph; what changes from round to round, addresses and
+// scalars, is changed in its nodes. That changes nothing but the time of the host and
+// between kernels.
 //
 // The lock of the gpu guards it.
 type batch struct {
 	off     bool // no graphs
 	clocked int  // open clocks: kernels are launched one by one
 	steps   []step
-	text    []byte // all that tells batches apart: the graph's key
+	text    []byte // of the steps: their parameters
+	key     []byte // their functions: what tells graphs apart
 	params  driver.Params
 
 	seen   map[string]*repeated
 	clock  int64
-	broken bool // the driver failed to capture
+	broken bool // the driver makes no graphs
 }
 
 // step is a kernel launch, or setting 4-byte words.
 type step struct {
-	f             *function
-	grid          driver.Dim
-	block         uint32
-	shared        uint32
-	maps          int
-	from, to      int // of its parameters in text
-	fill          driver.Ptr
-	value, fill32 uint32
+	f           *function
+	grid, block driver.Dim
+	shared      uint32
+	maps        int
+	from, to    int // of its parameters in text
+
+	fill         driver.Ptr
+	value, words uint32
 }
 
 // repeated is a batch that came before.
 type repeated struct {
 	rounds int
-	graph  *driver.Graph
 	used   int64
+	graph  *driver.Chain
+	grids  []driver.Dim // of the graph's nodes, as it is
+	text   []byte       // likewise
 }
 
 const (
 	maxSteps    = 512 // held back at most
 	graphSteps  = 4   // a graph has at least
-	graphRounds = 3   // a batch is captured when it comes this often
+	graphRounds = 3   // a batch becomes a graph when it comes this often
 	maxSeen     = 64  // batches that are remembered
 )
 
 // add holds a step back.
 func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
-	x := step{f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: uint32(s.Entry.Threads), shared: uint32(s.Entry.Shared), maps: len(s.Maps)}
-	if n := len(s.Maps)*ptx.MapBytes + 8*len(s.Params); n > 4096 {
-		return fmt.Errorf("%s: %d bytes of parameters, at most 4096", s.Entry.Name, n)
-	}
-	b.mark(uint64(f.ID()), uint64(s.GridX), uint64(s.GridY))
-	x.from = len(b.text)
+	x := step{f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: driver.Dim{X: uint32(s.Entry.Threads), Y: 1, Z: 1},
+		shared: uint32(s.Entry.Shared), maps: len(s.Maps), from: len(b.text)}
 	for i := range s.Maps {
 		m, err := g.tensorMap(&s.Maps[i])
 		if err != nil {
@@ -68,22 +69,19 @@ func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
 		}
 		b.text = append(b.text, m[:]...)
 	}
-	b.mark(s.Params...)
+	for _, v := range s.Params {
+		b.text = binary.LittleEndian.AppendUint64(b.text, v)
+	}
 	x.to = len(b.text)
+	b.key = binary.LittleEndian.AppendUint64(b.key, f.ID())
 	b.steps = append(b.steps, x)
 	return nil
 }
 
 // fill32 holds back setting words of memory.
 func (b *batch) fill32(at driver.Ptr, value, words uint32) {
-	b.mark(uint64(at), uint64(value), uint64(words))
-	b.steps = append(b.steps, step{fill: at, value: value, fill32: words})
-}
-
-func (b *batch) mark(values ...uint64) {
-	for _, v := range values {
-		b.text = binary.LittleEndian.AppendUint64(b.text, v)
-	}
+	b.key = binary.LittleEndian.AppendUint64(b.key, uint64(at))
+	b.steps = append(b.steps, step{fill: at, value: value, words: words, from: len(b.text), to: len(b.text)})
 }
 
 // overflow lets the steps go when they have become many.
@@ -101,14 +99,14 @@ func (b *batch) issue(g *gpu) error {
 	}
 	defer func() {
 		clear(b.steps)
-		b.steps, b.text = b.steps[:0], b.text[:0]
+		b.steps, b.text, b.key = b.steps[:0], b.text[:0], b.key[:0]
 	}()
 	g.stats.Kernels += int64(len(b.steps))
 	if b.off || b.broken || b.clocked > 0 || len(b.steps) < graphSteps {
 		return b.launch(g)
 	}
 	b.clock++
-	r := b.seen[string(b.text)]
+	r := b.seen[string(b.key)]
 	if r == nil {
 		if len(b.seen) >= maxSeen {
 			b.evict()
@@ -117,43 +115,102 @@ func (b *batch) issue(g *gpu) error {
 			b.seen = map[string]*repeated{}
 		}
 		r = &repeated{}
-		b.seen[string(b.text)] = r
+		b.seen[string(b.key)] = r
 	}
 	r.used = b.clock
 	if r.rounds++; r.rounds < graphRounds {
 		return b.launch(g)
 	}
 	if r.graph == nil {
-		graph, err := g.stream.Capture(func() error { return b.launch(g) })
-		if err != nil { // nothing has run: it runs without
+		if err := b.build(g, r); err != nil { // nothing has run: it runs without
 			b.broken = true
 			return b.launch(g)
 		}
-		r.graph = graph
 		g.stats.Captured++
+	} else if err := b.change(g, r); err != nil {
+		b.drop(string(b.key), r)
+		return b.launch(g)
 	}
 	g.stats.Graphs++
 	return r.graph.Launch(g.stream)
+}
+
+// fillIn makes the parameters of a step those of the next call of the driver.
+func (b *batch) fillIn(s *step) error {
+	text := b.text[s.from:s.to]
+	if err := b.params.Reset(s.maps, (len(text)-s.maps*ptx.MapBytes)/8); err != nil {
+		return err
+	}
+	b.params.PutBytes(0, text)
+	return nil
 }
 
 // launch puts the steps on the stream one by one.
 func (b *batch) launch(g *gpu) error {
 	for i := range b.steps {
 		s := &b.steps[i]
-		if s.fill32 > 0 {
-			if err := g.stream.Fill32(s.fill, s.value, uint64(s.fill32)); err != nil {
+		if s.words > 0 {
+			if err := g.stream.Fill32(s.fill, s.value, uint64(s.words)); err != nil {
 				return err
 			}
 			continue
 		}
-		text := b.text[s.from:s.to]
-		if err := b.params.Reset(s.maps, (len(text)-s.maps*ptx.MapBytes)/8); err != nil {
+		if err := b.fillIn(s); err != nil {
 			return err
 		}
-		b.params.PutBytes(0, text)
-		if err := s.f.Launch(g.stream, s.grid, driver.Dim{X: s.block, Y: 1, Z: 1}, s.shared, &b.params); err != nil {
+		if err := s.f.Launch(g.stream, s.grid, s.block, s.shared, &b.params); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// build makes a graph of the steps.
+func (b *batch) build(g *gpu, r *repeated) (err error) {
+	x, err := g.ctx.NewChain()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Destroy())
+		}
+	}()
+	for i := range b.steps {
+		s := &b.steps[i]
+		if s.words > 0 {
+			err = x.Fill32(s.fill, s.value, uint64(s.words))
+		} else if err = b.fillIn(s); err == nil {
+			err = x.Kernel(s.f.Function, s.grid, s.block, s.shared, &b.params)
+		}
+		if err != nil {
+			return err
+		}
+		r.grids = append(r.grids, s.grid)
+	}
+	if err = x.Ready(); err != nil {
+		return err
+	}
+	r.graph, r.text = x, slices.Clone(b.text)
+	return nil
+}
+
+// change gives the nodes of a graph what differs from the last round.
+func (b *batch) change(g *gpu, r *repeated) error {
+	for i := range b.steps {
+		s := &b.steps[i]
+		if s.grid == r.grids[i] && string(b.text[s.from:s.to]) == string(r.text[s.from:s.to]) {
+			continue
+		}
+		if err := b.fillIn(s); err != nil {
+			return err
+		}
+		if err := r.graph.SetKernel(i, s.f.Function, s.grid, s.block, s.shared, &b.params); err != nil {
+			return err
+		}
+		r.grids[i] = s.grid
+		copy(r.text[s.from:s.to], b.text[s.from:s.to])
+		g.stats.Changed++
 	}
 	return nil
 }
@@ -170,14 +227,7 @@ func (b *batch) evict() {
 func (b *batch) drop(key string, r *repeated) {
 	delete(b.seen, key)
 	if r.graph != nil {
-		_ = r.graph.Destroy() // the driver keeps what is in flight
-	}
-}
-
-// forget drops every graph: an address in them is about to become another's.
-func (b *batch) forget() {
-	for key, r := range b.seen {
-		b.drop(key, r)
+		_ = r.graph.Destroy() // the driver keeps what is under way
 	}
 }
 

@@ -73,7 +73,7 @@ func openDevice(t *testing.T) *device {
 		name, major, minor, sms, mem>>20, d.Version()/1000, d.Version()%1000/10, runtime.GOMAXPROCS(0))
 	return &device{
 		driver: d, ctx: ctx, loaded: map[string]*loading{},
-		target: ptx.Target{Major: major, Minor: minor, Multiprocessors: sms, Matrix: true},
+		target: ptx.Target{Major: major, Minor: minor, Multiprocessors: sms},
 	}
 }
 

@@ -88,6 +88,7 @@ type Stats struct {
 	Kernels   int64 // launched, those in graphs included
 	Graphs    int64 // launches of graphs
 	Captured  int64 // graphs made
+	Changed   int64 // kernels of graphs that were given other addresses or scalars
 	Loaded    int64 // kernels compiled by the driver
 	Plans     int64 // made for launches of other shapes than before
 	UpBytes   int64 // copied from the host

@@ -116,7 +116,6 @@ func (g *gpu) needScratch(n int64) error {
 	if err := g.issue(); err != nil {
 		return err
 	}
-	g.batch.forget() // graphs have its address
 	if err := g.stream.Free(g.scratch); err != nil {
 		return err
 	}

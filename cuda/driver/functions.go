@@ -25,6 +25,8 @@ type functions struct {
 	memAllocAsync, memFreeAsync                                     uintptr
 	deviceGetDefaultMemPool, memPoolSetAttribute, memPoolTrimTo     uintptr
 	eventQuery                                                      uintptr
+	graphCreate, graphAddMemset                                     uintptr
+	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
 }
 
@@ -113,6 +115,10 @@ func (f *functions) symbols() []symbol {
 		{"cuMemPoolSetAttribute", &f.memPoolSetAttribute, ""},
 		{"cuMemPoolTrimTo", &f.memPoolTrimTo, ""},
 		{"cuEventQuery", &f.eventQuery, ""},
+		{"cuGraphCreate", &f.graphCreate, ""},
+		{"cuGraphAddMemsetNode", &f.graphAddMemset, ""},
+		{"cuGraphAddKernelNode_v2", &f.graphAddKernel, optional},
+		{"cuGraphExecKernelNodeSetParams_v2", &f.graphExecKernelSetParams, optional},
 		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},
 	}
 }

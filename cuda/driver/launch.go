@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"unsafe"
 )
@@ -94,33 +95,34 @@ func (p *Params) PutBytes(offset int, b []byte) { copy(p.buf[offset:p.size], b) 
 func (p *Params) Bytes() []byte { return p.buf[:p.size] }
 
 // Launch submits a kernel to a stream. The context of the function must be
-// current. The list's addresses are taken here, after the compiler has put p
-// on the heap (it is an argument of the call gate), where objects do not move.
+// current.
 func (f Function) Launch(s Stream, grid, block Dim, shared uint32, p *Params) error {
+	each, extra := p.point()
+	code := call(f.d.fn.launchKernel, f.handle,
+		uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
+		uintptr(block.X), uintptr(block.Y), uintptr(block.Z),
+		uintptr(shared), s.handle, uintptr(each), uintptr(extra))
+	runtime.KeepAlive(p)
+	if uint32(code) == 0 {
+		return nil
+	}
+	return f.d.failure("cuLaunchKernel", int(int32(code)))
+}
+
+// point takes the addresses that the driver is given: of the list of parameters, or of
+// the block. What it returns goes to the call gate, so that p lies on the heap, where
+// objects do not move.
+func (p *Params) point() (each, extra unsafe.Pointer) {
 	if len(p.starts) > 0 {
 		for i, at := range p.starts {
 			p.each[i] = uintptr(unsafe.Pointer(&p.buf[at]))
 		}
-		code := call(f.d.fn.launchKernel, f.handle,
-			uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
-			uintptr(block.X), uintptr(block.Y), uintptr(block.Z),
-			uintptr(shared), s.handle, uintptr(unsafe.Pointer(&p.each[0])), 0)
-		if uint32(code) == 0 {
-			return nil
-		}
-		return f.d.failure("cuLaunchKernel", int(int32(code)))
+		return unsafe.Pointer(&p.each[0]), nil
 	}
 	p.list = [5]uintptr{
 		extraBuffer, uintptr(unsafe.Pointer(&p.buf)),
 		extraSize, uintptr(unsafe.Pointer(&p.size)),
 		extraEnd,
 	}
-	code := call(f.d.fn.launchKernel, f.handle,
-		uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
-		uintptr(block.X), uintptr(block.Y), uintptr(block.Z),
-		uintptr(shared), s.handle, 0, uintptr(unsafe.Pointer(&p.list)))
-	if uint32(code) == 0 {
-		return nil
-	}
-	return f.d.failure("cuLaunchKernel", int(int32(code)))
+	return nil, unsafe.Pointer(&p.list)
 }

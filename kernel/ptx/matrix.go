@@ -7,7 +7,7 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// matrixForm is one variant of a product of bf16 or f16 matrices on Hopper's
+// matrixForm is one variant of a product of bf16 matrices on Hopper's
 // matrix units: a block computes a tile of 128 rows by cols columns. One thread
 // brings slabs of both operands through the bulk copy engine into a ring in shared
 // memory; two groups of 128 threads multiply 64 rows each by asynchronous wgmma,
@@ -35,9 +35,10 @@ func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
 // TensorMap describes a matrix to the bulk copy engine: its axes from the one whose
 // elements lie side by side, in elements and, from the second on, bytes.
 type TensorMap struct {
-	Arg     int // of the kernel
+	Arg     int // of the kernel, -1 for an operand in scratch memory
 	Type    ir.DType
 	Base    uint64
+	Offset  uint64 // in scratch memory
 	Extents [3]int64
 	Strides [2]int64
 	Box     [3]int32 // elements moved at once
@@ -258,7 +259,7 @@ func (e *matrixEmitter) consume() error {
 				return e.to(b64, "add.s64", d, fmt.Sprint(by>>4))
 			}
 			always := e.to(pred, "setp.eq.u32", k, k)
-			e.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%[2]s", e.m.cols, e.operandType()), group(acc),
+			e.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16", e.m.cols), group(acc),
 				step(x, e.m.turnX), step(z, e.m.turnZ), always, "1", "1", mark(e.m.turnX), mark(e.m.turnZ))
 		}
 		e.op("wgmma.commit_group.sync.aligned")
@@ -275,14 +276,6 @@ func (e *matrixEmitter) consume() error {
 		e.opIf(leader, "mbarrier.arrive.shared::cta.b64", "_", mem(used, 0))
 		return e.results(acc)
 	})
-}
-
-// operandType is the type of both matrices.
-func (e *matrixEmitter) operandType() string {
-	if e.k.Body[e.k.Body[e.k.Body[e.p.dot].A].A].Type == ir.F16 {
-		return "f16"
-	}
-	return "bf16"
 }
 
 func mark(b bool) string {

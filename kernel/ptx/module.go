@@ -20,10 +20,13 @@ type Module struct {
 	// work of one row may be spread over the whole device.
 	single bool
 	depth  []int
-	form   *product // of shape tiled
+	form   *product // of shape tiled or matrix
+	pairs  bool     // a product of bf16
 
 	mu      sync.Mutex
 	entries map[string]*Entry
+	// Those of shape matrix that compute the operands.
+	packings [2]*packing
 }
 
 // shape is the class of a kernel.
@@ -35,6 +38,7 @@ const (
 	columns
 	sequential
 	tiled
+	matrix
 )
 
 // Entry is one entry point.
@@ -55,7 +59,7 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 is that of the matrix units here.
-	m := &Module{k: k.Widened(), target: target, entries: map[string]*Entry{}}
+	m := &Module{k: k.Widened(), target: target, pairs: isPairs(k) && target.Major == 9, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
@@ -76,6 +80,13 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		_, err = m.sequentialEntry()
 	case tiled:
 		_, err = m.tiledEntry(tiledForm{rows: 4, cols: 4, one: true})
+	case matrix:
+		if _, err = m.matrixEntry(matrixForm{cols: 128}); err == nil {
+			_, err = m.sequentialEntry()
+		}
+		for i := 0; i < 2 && err == nil; i++ {
+			_, err = m.packingOf(i)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -152,7 +163,12 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 			return m.refuse("reductions along different trees, %s and sequential(%d)", t, chunk)
 		}
 	}
-	if p := productOf(m.k); p != nil && chunk%tiledDepth == 0 && m.k.Body[p.dot].Type.Size() >= 4 {
+	if m.pairs {
+		if m.form = productOf(m.k, true); m.form == nil {
+			return m.refuse("a product of bf16 with more than matrix units do, whose bits are theirs")
+		}
+		m.shape = matrix
+	} else if p := productOf(m.k, false); p != nil && chunk%tiledDepth == 0 && m.k.Body[p.dot].Type.Size() >= 4 {
 		m.shape, m.form = tiled, p
 	} else {
 		m.shape = sequential

@@ -29,6 +29,13 @@ type Step struct {
 	GridY  uint32
 	Params []uint64
 	Maps   []TensorMap // Entry.Maps of them
+
+	// Of a step that computes an operand into scratch memory: the arguments of the whole
+	// that its own are, -1 for the operand, its place there, and the parameters as if
+	// scratch memory began at 0. nil of all other steps.
+	of       []int
+	place    uint64
+	relative []uint64
 }
 
 // maxBlocks is the limit of a grid's first dimension.
@@ -36,13 +43,23 @@ const maxBlocks = math.MaxInt32
 
 // Bind fills in the addresses of scratch memory and of the fault word.
 func (p *Plan) Bind(scratch, fault uint64) {
-	for _, s := range p.Steps {
+	for n := range p.Steps {
+		s := &p.Steps[n]
+		for i := range s.Maps {
+			if m := &s.Maps[i]; m.Arg < 0 {
+				m.Base = scratch + m.Offset
+			}
+		}
 		for i, sl := range s.Entry.slots {
 			switch sl.kind {
 			case slotScratch:
 				s.Params[i] = scratch
 			case slotFault:
 				s.Params[i] = fault
+			case slotPointer:
+				if s.of != nil && s.of[sl.i] < 0 {
+					s.Params[i] = scratch + s.place + s.relative[i]
+				}
 			}
 		}
 	}
@@ -80,6 +97,8 @@ func (m *Module) Plan(l *kernel.Launch, base []uint64) (*Plan, error) {
 		err = m.planSequential(p, l, base)
 	case tiled:
 		err = m.planTiled(p, l, base)
+	case matrix:
+		err = m.planMatrix(p, l, base)
 	default:
 		err = m.planColumns(p, l, base)
 	}

@@ -7,16 +7,27 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// planMatrix launches a product on the matrix units, if the device has those of
-// Hopper and both operands are bf16 or f16 matrices that the copy engine takes.
-func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, batch int64) (done bool, err error) {
-	if !m.target.Matrix || m.target.Major != 9 || len(m.form.rows) != 1 || len(m.form.cols) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
-		return false, nil
+// isPairs reports whether a kernel is a product of bf16, whose order of summation is
+// that of the device's matrix units, where it has those.
+func isPairs(k *kernel.Kernel) bool {
+	for _, r := range k.Reductions {
+		if r.Kind == kernel.PairDot {
+			return true
+		}
 	}
-	x, z1 := m.plainOperand(0), m.plainOperand(1)
-	if x < 0 || z1 < 0 || m.k.Args[x].Type != m.k.Args[z1].Type {
-		return false, nil
+	return false
+}
+
+// planMatrix launches a product on the matrix units. An operand that the copy engine
+// takes is read where it lies; another one is computed into scratch memory first, in
+// the order that the engine takes. Which it is changes no bit.
+func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
+	z := m.reduceSizes(l)
+	if z.group == 0 {
+		return m.planSequential(p, l, base)
 	}
+	z.rows, z.cols = extent(l, m.form.rows), extent(l, m.form.cols)
+	batch := extent(l, m.form.batch)
 	f := matrixForm{cols: 256}
 	tiles := func(cols int64) int64 {
 		return batch * ((z.rows + matrixRows - 1) / matrixRows) * ((z.cols + cols - 1) / cols)
@@ -24,63 +35,71 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, b
 	if tiles(256) < m.target.sms() {
 		f.cols = 128
 	}
-	var maps [2]TensorMap
-	var ok bool
-	if maps[0], f.turnX, ok = m.tensorMap(l, base, x, m.form.rows[0], matrixRows); !ok {
-		return false, nil
-	}
-	if maps[1], f.turnZ, ok = m.tensorMap(l, base, z1, m.form.cols[0], int32(f.cols)); !ok {
-		return false, nil
-	}
 	n := tiles(int64(f.cols))
-	if n > math.MaxInt32 {
-		return false, nil
+	if n > math.MaxInt32 || batch > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
+		return m.halve(p, l, base, m.planMatrix)
+	}
+	var maps [2]TensorMap
+	for i, lines := range []int32{matrixRows, int32(f.cols)} {
+		t, turned, ok := m.tensorMap(l, base, i, lines)
+		if !ok {
+			var err error
+			if t, err = m.packed(p, l, base, i, lines); err != nil {
+				return err
+			}
+		}
+		maps[i] = t
+		*[]*bool{&f.turnX, &f.turnZ}[i] = turned && ok
 	}
 	f.pairs = m.vectorResults(l, base)
 	e, err := m.matrixEntry(f)
 	if err != nil {
-		return false, err
+		return err
 	}
 	z.items = batch
 	p.add(m, e, l, base, z, min(n, m.target.sms()), 1)
 	p.Steps[len(p.Steps)-1].Maps = maps[:]
-	return true, nil
+	return nil
 }
 
-// plainOperand returns the argument that an operand of the product is, converted, or
-// -1.
-func (m *Module) plainOperand(which int) int {
+// side is the axes of the rows or columns of an operand of the product.
+func (m *Module) side(i int) []int {
+	if i == 0 {
+		return m.form.rows
+	}
+	return m.form.cols
+}
+
+// operand is an operand of the product before it is converted.
+func (m *Module) operand(i int) kernel.Ref {
 	dot := &m.k.Body[m.form.dot]
-	r := dot.A
-	if which == 1 {
-		r = dot.B
-	}
-	cvt := &m.k.Body[r]
-	if cvt.Op != kernel.OpCvt || cvt.Type != ir.F32 {
-		return -1
-	}
-	ld := &m.k.Body[cvt.A]
-	if ld.Op != kernel.OpLoad || ld.Type != ir.BF16 && ld.Type != ir.F16 {
-		return -1
-	}
-	return int(ld.Imm)
+	return m.k.Body[[]kernel.Ref{dot.A, dot.B}[i]].A
 }
 
-// tensorMap describes an operand with lines along an axis of the result. turned says
-// that the elements of a line, not those of the group, lie apart.
-func (m *Module) tensorMap(l *kernel.Launch, base []uint64, arg, axis int, lines int32) (t TensorMap, turned, ok bool) {
+// tensorMap describes an operand that is a matrix in memory. turned says that the
+// elements of a line, not those of the group, lie apart.
+func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) (t TensorMap, turned, ok bool) {
+	ld := &m.k.Body[m.operand(i)]
+	if ld.Op != kernel.OpLoad || len(m.side(i)) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
+		return t, false, false
+	}
+	arg, axis := int(ld.Imm), m.side(i)[0]
 	a, o := &m.k.Args[arg], &l.Args[arg]
 	k := m.form.reduced[0]
-	side, across := k, axis
+	near, across := k, axis
 	if turned = a.Access[k] != kernel.Unit; turned {
-		side, across = axis, k
+		near, across = axis, k
 	}
 	t = TensorMap{Arg: arg, Type: a.Type, Base: base[arg] + uint64(2*o.Offset)}
-	if a.Access[side] != kernel.Unit || t.Base%16 != 0 {
+	if a.Access[near] != kernel.Unit || t.Base%16 != 0 {
 		return t, turned, false
 	}
-	t.Extents = [3]int64{l.Extents[side], l.Extents[across], 1}
+	t.Extents = [3]int64{l.Extents[near], l.Extents[across], 1}
 	t.Strides = [2]int64{2 * o.Strides[across], 2 * o.Strides[across] * l.Extents[across]}
+	if l.Extents[across] == 1 { // whatever its stride
+		t.Strides[0] = (2*l.Extents[near] + 15) &^ 15
+		t.Strides[1] = t.Strides[0]
+	}
 	t.Box = [3]int32{matrixDepth, lines, 1}
 	if turned {
 		t.Box[1] = matrixDepth
@@ -103,11 +122,110 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, arg, axis int, lines
 	return t, turned, true
 }
 
+// packing is the elementwise kernel that computes an operand.
+type packing struct {
+	*kernel.Derived
+	module *Module
+}
+
+// packingOf returns that of an operand, made when it is needed first.
+func (m *Module) packingOf(i int) (*packing, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.packings[i] != nil {
+		return m.packings[i], nil
+	}
+	ref := m.operand(i)
+	var axes []int
+	for _, list := range [][]int{m.form.batch, m.side(i), m.form.reduced} {
+		axes = append(axes, list...)
+	}
+	d, at := m.k.Derive(m.k.Name+[]string{" rows", " columns"}[i], m.k.Closure(ref), axes)
+	block := d.Block(ir.BF16, kernel.Out, axes[len(axes)-1])
+	d.K.Body = append(d.K.Body, kernel.Instr{Op: kernel.OpStore, Type: ir.BF16, A: at[ref], B: kernel.None, C: kernel.None, Imm: uint64(block)})
+	made, err := Generate(d.K, m.target)
+	if err != nil {
+		return nil, err
+	}
+	m.packings[i] = &packing{d, made}
+	return m.packings[i], nil
+}
+
+// packed adds steps that compute an operand into scratch memory: the group side by
+// side, lines at multiples of 16 bytes, batches behind each other.
+func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines int32) (t TensorMap, err error) {
+	c, err := m.packingOf(i)
+	if err != nil {
+		return t, err
+	}
+	group, count := extent(l, m.form.reduced), extent(l, m.side(i))
+	line := (group + 7) &^ 7
+	sub := &kernel.Launch{Params: append([]uint64(nil), l.Params...)}
+	for _, axis := range c.Axes {
+		start, full := int64(0), l.Extents[axis]
+		if l.Start != nil {
+			start = l.Start[axis]
+		}
+		if l.Full != nil {
+			full = l.Full[axis]
+		}
+		sub.Extents, sub.Start, sub.Full = append(sub.Extents, l.Extents[axis]), append(sub.Start, start), append(sub.Full, full)
+	}
+	for _, axis := range c.Extents {
+		full := l.Extents[axis]
+		if l.Full != nil {
+			full = l.Full[axis]
+		}
+		sub.Params = append(sub.Params, uint64(full))
+	}
+	of, bases := append([]int(nil), c.Args...), make([]uint64, 0, len(c.Args)+1)
+	for _, arg := range c.Args {
+		o := l.Args[arg]
+		own := o.Strides
+		o.Strides = nil
+		for _, axis := range c.Axes {
+			o.Strides = append(o.Strides, own[axis])
+		}
+		sub.Args = append(sub.Args, o)
+		bases = append(bases, base[arg])
+	}
+	block := kernel.Operand{Strides: make([]int64, len(c.Axes))}
+	at, step := len(c.Axes), int64(1)
+	for n, list := range [][]int{m.form.reduced, m.side(i), m.form.batch} {
+		if n == 1 {
+			step = line
+		}
+		for j := len(list) - 1; j >= 0; j-- {
+			at--
+			block.Strides[at] = step
+			step *= l.Extents[list[j]]
+		}
+	}
+	sub.Args = append(sub.Args, block)
+	made, err := c.module.Plan(sub, append(bases, 0))
+	if err != nil {
+		return t, err
+	}
+	place := uint64(p.Scratch)
+	p.Scratch += (2*line*count*extent(l, m.form.batch) + 255) &^ 255
+	for _, s := range made.Steps {
+		s.of = append(of, -1)
+		s.place = place
+		s.relative = append([]uint64(nil), s.Params...)
+		p.Steps = append(p.Steps, s)
+	}
+	return TensorMap{Arg: -1, Type: ir.BF16, Base: place, Offset: place, Extents: [3]int64{group, count, extent(l, m.form.batch)},
+		Strides: [2]int64{2 * line, 2 * line * count}, Box: [3]int32{matrixDepth, lines, 1}}, nil
+}
+
 // vectorResults reports whether results are stored eight at a time, and what goes with
 // them is read in pairs.
 func (m *Module) vectorResults(l *kernel.Launch, base []uint64) bool {
+	if len(m.form.cols) == 0 {
+		return false
+	}
 	for i := range m.outside() {
-		if a := &m.k.Args[i]; a.Dir == kernel.Out && (a.Type.Size() != 2 && a.Type.Size() != 4 || a.Access[m.form.cols[0]] != kernel.Unit) {
+		if a := &m.k.Args[i]; a.Dir == kernel.Out && (a.Type.Size() != 2 && a.Type.Size() != 4 || a.Access[m.form.cols[len(m.form.cols)-1]] != kernel.Unit) {
 			return false
 		}
 	}

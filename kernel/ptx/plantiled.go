@@ -15,9 +15,6 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
 		return m.halve(p, l, base, m.planTiled)
 	}
-	if done, err := m.planMatrix(p, l, base, z, batch); done || err != nil {
-		return err
-	}
 	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
 	tiles := func(f tiledForm) int64 {
 		return batch * ((z.rows + int64(16*f.rows) - 1) / int64(16*f.rows)) * ((z.cols + int64(16*f.cols) - 1) / int64(16*f.cols))

@@ -12,9 +12,9 @@ type product struct {
 }
 
 // productOf returns the form of a kernel, or nil: it has other reductions or
-// scans, stores elements of the group, may note faults, or one of its operands is
-// the same everywhere.
-func productOf(k *kernel.Kernel) *product {
+// scans, or stores elements of the group; or, unless anything else would change bits,
+// may note faults, or one of its operands is the same everywhere.
+func productOf(k *kernel.Kernel, always bool) *product {
 	p := &product{dot: kernel.None}
 	levels := k.Levels()
 	for i := range k.Body {
@@ -31,7 +31,7 @@ func productOf(k *kernel.Kernel) *product {
 			return nil
 		}
 	}
-	if p.dot == kernel.None || k.HasFault() {
+	if p.dot == kernel.None || k.HasFault() && !always {
 		return nil
 	}
 	for axis, kind := range k.Axes {
@@ -49,7 +49,7 @@ func productOf(k *kernel.Kernel) *product {
 			p.batch = append(p.batch, axis)
 		}
 	}
-	if len(p.rows) == 0 || len(p.cols) == 0 {
+	if !always && (len(p.rows) == 0 || len(p.cols) == 0) {
 		return nil
 	}
 	return p

@@ -216,3 +216,40 @@ func TestCheckRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMatrixText: every product of bf16 is one of the matrix units, with what packs its
+// operands before it.
+func TestMatrixText(t *testing.T) {
+	for _, size := range [][3]int64{{128, 64, 256}, {33, 77, 51}, {1, 1000, 1}} {
+		for _, s := range ptxtest.Matrices(size[0], size[1], size[2]) {
+			c := s.Shape()
+			m, err := Generate(c.Kernel, Target{Major: 9})
+			if err != nil {
+				t.Fatalf("%s: %v", s.Name, err)
+			}
+			base := make([]uint64, len(c.Buffers))
+			for i := range base {
+				base[i] = uint64(i+1) << 32
+			}
+			plan, err := m.Plan(c.Launch, base)
+			if err != nil {
+				t.Fatalf("%s: %v", s.Name, err)
+			}
+			last := plan.Steps[len(plan.Steps)-1]
+			if last.Entry.Maps != 2 || len(last.Maps) != 2 {
+				t.Errorf("%s: not on the matrix units: %s", s.Name, last.Entry.Name)
+			}
+			for _, st := range plan.Steps[:len(plan.Steps)-1] { // the checker does not know matrix units
+				if err := Check(st.Entry.Text); err != nil {
+					t.Errorf("%s: %s: %v", s.Name, st.Entry.Name, err)
+				}
+			}
+			plan.Bind(0x9_0000_0000, 0)
+			for i, m := range last.Maps {
+				if m.Base%16 != 0 || m.Arg < 0 && m.Base < 0x9_0000_0000 {
+					t.Errorf("%s: map %d at %#x", s.Name, i, m.Base)
+				}
+			}
+		}
+	}
+}

@@ -57,13 +57,23 @@ func (p *Plan) Rebind(l *kernel.Launch, base []uint64) {
 		for j, sl := range s.Entry.slots {
 			switch sl.kind {
 			case slotPointer:
-				s.Params[j] += p.moved[sl.i]
+				arg := sl.i
+				if s.of != nil {
+					arg = s.of[arg]
+				}
+				if arg >= 0 {
+					s.Params[j] += p.moved[arg]
+				}
 			case slotScalar:
-				s.Params[j] = l.Params[sl.i]
+				if sl.i < len(l.Params) { // the others are extents
+					s.Params[j] = l.Params[sl.i]
+				}
 			}
 		}
 		for j := range s.Maps {
-			s.Maps[j].Base += p.moved[s.Maps[j].Arg]
+			if m := &s.Maps[j]; m.Arg >= 0 {
+				m.Base += p.moved[m.Arg]
+			}
 		}
 	}
 }

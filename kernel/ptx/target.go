@@ -8,9 +8,6 @@ type Target struct {
 	Major, Minor int
 	// Multiprocessors is used to decide when work is split; 0 means 132.
 	Multiprocessors int
-	// Matrix has products of bf16 and f16 run on matrix units where operands lie so
-	// that the copy engine takes them. Their bits then depend on the layout.
-	Matrix bool
 }
 
 // Unsupported says why a kernel or a launch is refused.

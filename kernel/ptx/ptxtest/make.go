@@ -84,7 +84,7 @@ func (s Spec) build(data bool) *Case {
 		if err != nil {
 			panic(fmt.Sprintf("%s: %v", s.Name, err))
 		}
-		all, err := b.Expand(block, kernel.Env{T: s.Compute, Names: names, Tree: s.Tree})
+		all, err := b.Expand(block, kernel.Env{T: s.Compute, Names: names, Tree: s.Tree, Pairs: s.Class == "matrix"})
 		if err != nil {
 			panic(fmt.Sprintf("%s: %v", s.Name, err))
 		}

@@ -61,11 +61,11 @@ func Scans(rows, n int64) []Spec {
 	return out
 }
 
-// Matrices lists products of bf16 and f16 matrices that the matrix units take: m×k
-// by k×n, in all orders of storage, with what follows them, and in batches.
+// Matrices lists products of bf16 matrices: m×k by k×n, in all orders of storage, with
+// what goes before and follows them, in batches, and of vectors.
 func Matrices(m, k, n int64) []Spec {
 	var out []Spec
-	for _, t := range []ir.DType{ir.BF16, ir.F16} {
+	for _, t := range []ir.DType{ir.BF16} {
 		for _, turn := range []string{"nn", "nt", "tn", "tt"} {
 			x := Arg{Name: "x", Type: t, Axes: "sub", Fill: Normal}
 			z := Arg{Name: "z", Type: t, Axes: "bsu", Fill: Normal}
@@ -88,9 +88,16 @@ func Matrices(m, k, n int64) []Spec {
 			s.In = append(s.In[:2:2], Arg{Name: "b", Type: t, Axes: "bbu", Fill: Normal})
 			s.Text = "y = max(reduce_dot(x, z) + b, 0)"
 			out = append(out, s)
+			scaled := s
+			scaled.Name, scaled.Kernel, scaled.Text = "scaled "+s.Name, "scaled "+s.Kernel, "y = reduce_dot(x * s, z)"
+			scaled.In = append(s.In[:2:2], Arg{Name: "s", Type: t, Axes: "bub", Fill: Normal})
+			out = append(out, scaled)
 			x.Axes, z.Axes = "ssub", "sbsu"
 			out = append(out, Spec{Name: fmt.Sprintf("batch of matrices %s %dx%dx%d", t, m, k, n), Kernel: fmt.Sprintf("batch of matrices %s", t), Class: "matrix",
 				Axes: "pprp", Extents: []int64{3, m, k, n}, Compute: ir.F32, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "ssbu"}}, Text: "y = reduce_dot(x, z)"})
+			x.Axes, z.Axes = "bub", "bsu"
+			out = append(out, Spec{Name: fmt.Sprintf("row by matrix %s %dx%d", t, k, n), Kernel: fmt.Sprintf("row by matrix %s", t), Class: "matrix",
+				Axes: "prp", Extents: []int64{1, k, n}, Compute: ir.F32, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}, Text: "y = reduce_dot(x, z)"})
 		}
 	}
 	return out
