@@ -38,45 +38,10 @@ func TestAbsent(t *testing.T) {
 // processor, bit for bit, and its step becomes graphs.
 func TestTraining(t *testing.T) {
 	d := open(t, cuda.Options{})
-	train := func(dev *sinter.Device) ([][]float32, error) {
-		g := sinter.NewGenerator(3)
-		at := sinter.On(dev)
-		x := g.Normal(at, sinter.F32, 128, 64)
-		y := g.Normal(at, sinter.F32, 128, 10)
-		vars := []*sinter.Var{
-			sinter.NewVar(g.Normal(at, sinter.F32, 64, 100).Mul(0.1)), sinter.NewVar(at.Zeros(sinter.F32, 100)),
-			sinter.NewVar(g.Normal(at, sinter.F32, 100, 10).Mul(0.1)), sinter.NewVar(at.Zeros(sinter.F32, 10)),
-		}
-		for range 30 {
-			s := sinter.NewScope("step")
-			h := s.In(x).MatMul(vars[0].In(s)).Add(vars[1].In(s)).Gelu()
-			out := h.MatMul(vars[2].In(s)).Add(vars[3].In(s))
-			l := loss.MSE(out, y, loss.Mean)
-			grads, err := autodiff.Gradients(l, vars...)
-			if err != nil {
-				return nil, err
-			}
-			for i, v := range vars {
-				if err := v.Set(v.In(s).Sub(grads[i].Mul(0.05))); err != nil {
-					return nil, err
-				}
-			}
-			s.End()
-		}
-		var out [][]float32
-		for _, v := range vars {
-			data, err := sinter.Data[float32](t.Context(), v.Value())
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, data)
-		}
-		return out, nil
-	}
 	r := sinter.NewRuntime()
 	dev := r.Adopt(d)
 	defer dev.Close()
-	got, err := train(dev)
+	got, err := trainSmall(t, dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +49,7 @@ func TestTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := train(host)
+	want, err := trainSmall(t, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,4 +65,41 @@ func TestTraining(t *testing.T) {
 	} else {
 		t.Logf("%+v", s)
 	}
+}
+
+// trainSmall trains a small network and returns its parameters.
+func trainSmall(t *testing.T, dev *sinter.Device) ([][]float32, error) {
+	g := sinter.NewGenerator(3)
+	at := sinter.On(dev)
+	x := g.Normal(at, sinter.F32, 128, 64)
+	y := g.Normal(at, sinter.F32, 128, 10)
+	vars := []*sinter.Var{
+		sinter.NewVar(g.Normal(at, sinter.F32, 64, 100).Mul(0.1)), sinter.NewVar(at.Zeros(sinter.F32, 100)),
+		sinter.NewVar(g.Normal(at, sinter.F32, 100, 10).Mul(0.1)), sinter.NewVar(at.Zeros(sinter.F32, 10)),
+	}
+	for range 30 {
+		s := sinter.NewScope("step")
+		h := s.In(x).MatMul(vars[0].In(s)).Add(vars[1].In(s)).Gelu()
+		out := h.MatMul(vars[2].In(s)).Add(vars[3].In(s))
+		l := loss.MSE(out, y, loss.Mean)
+		grads, err := autodiff.Gradients(l, vars...)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range vars {
+			if err := v.Set(v.In(s).Sub(grads[i].Mul(0.05))); err != nil {
+				return nil, err
+			}
+		}
+		s.End()
+	}
+	var out [][]float32
+	for _, v := range vars {
+		data, err := sinter.Data[float32](t.Context(), v.Value())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data)
+	}
+	return out, nil
 }

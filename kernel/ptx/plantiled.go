@@ -49,7 +49,7 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 // lineupOf says how four elements of an operand are read at once.
 func (m *Module) lineupOf(l *kernel.Launch, base []uint64, v kernel.Ref, axes []int) lineup {
 	args := map[int]bool{}
-	m.argsOf(v, args)
+	m.argsOf(args, v)
 	switch {
 	case m.neighbours(4, l, base, args, m.form.reduced):
 		return alongGroup
@@ -59,27 +59,35 @@ func (m *Module) lineupOf(l *kernel.Launch, base []uint64, v kernel.Ref, axes []
 	return single
 }
 
-// argsOf collects the arguments that a value is computed from, not through the
+// argsOf collects the arguments that values are computed from, not through the
 // product.
-func (m *Module) argsOf(v kernel.Ref, args map[int]bool) {
-	in := &m.k.Body[v]
-	switch {
-	case v == m.form.dot:
-		return
-	case in.Op == kernel.OpLoad || in.Op == kernel.OpStore:
-		args[int(in.Imm)] = true
+func (m *Module) argsOf(args map[int]bool, refs ...kernel.Ref) {
+	need := make([]bool, len(m.k.Body))
+	for _, r := range refs {
+		need[r] = true
 	}
-	in.Operands(func(r kernel.Ref) { m.argsOf(r, args) })
+	for i := len(need) - 1; i >= 0; i-- { // operands come before what uses them
+		in := &m.k.Body[i]
+		if !need[i] || kernel.Ref(i) == m.form.dot {
+			continue
+		}
+		if in.Op == kernel.OpLoad || in.Op == kernel.OpStore || in.Op == kernel.OpGather {
+			args[int(in.Imm)] = true
+		}
+		in.Operands(func(r kernel.Ref) { need[r] = true })
+	}
 }
 
 // outside collects the arguments of what follows the product, results included.
 func (m *Module) outside() map[int]bool {
 	args := map[int]bool{}
+	var stores []kernel.Ref
 	for i := range m.k.Body {
 		if m.k.Body[i].Op == kernel.OpStore {
-			m.argsOf(kernel.Ref(i), args)
+			stores = append(stores, kernel.Ref(i))
 		}
 	}
+	m.argsOf(args, stores...)
 	return args
 }
 

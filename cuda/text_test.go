@@ -1,0 +1,111 @@
+package cuda_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+)
+
+// texts is an accelerator that has no GPU: it interprets kernels on the host, and makes
+// the plans and the text that a GPU would run.
+type texts struct {
+	target ptx.Target
+
+	mu      sync.Mutex
+	entries map[string]*ptx.Entry
+	err     error
+}
+
+type textProgram struct {
+	module *ptx.Module
+	exe    kernel.Executable
+}
+
+func (x *texts) Describe(i *backend.Info) { i.Detail = "texts" }
+func (x *texts) Map(n int64) ([]byte, error) {
+	b := make([]byte, n+255)
+	return b[-int(uintptr(unsafe.Pointer(&b[0])))&255:][:n], nil
+}
+func (x *texts) Unmap([]byte)                  {}
+func (x *texts) CopyIn(dst, src []byte) error  { copy(dst, src); return nil }
+func (x *texts) CopyOut(dst, src []byte) error { copy(dst, src); return nil }
+func (x *texts) Flush() error                  { return nil }
+func (x *texts) Sync() error                   { return x.err }
+func (x *texts) Close() error                  { return nil }
+func (x *texts) Clock(func(time.Duration)) func() {
+	return func() {}
+}
+
+func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
+	m, err := ptx.Generate(k, x.target)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := kernel.NewInterpreter(k)
+	return &textProgram{m, exe}, err
+}
+
+func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, b := range parts {
+		p := b.Program.(*textProgram)
+		var base []uint64
+		for i := range b.Launch.Args {
+			base = append(base, uint64(uintptr(b.Launch.Args[i].Base)))
+		}
+		plan, err := p.module.Plan(b.Launch, base)
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, s := range plan.Steps {
+			x.entries[s.Entry.Text] = s.Entry
+		}
+		p.exe.Run(b.Launch)
+		if b.Launch.Fault == nil {
+			continue
+		}
+		if c, a := b.Launch.Fault.First(); c != kernel.NoFault && (code == kernel.NoFault || a < at) {
+			code, at = c, a
+		}
+	}
+	return code, at, nil
+}
+
+// maxLines bounds an entry: the driver's compiler takes more than a second for longer
+// ones.
+const maxLines = 20000
+
+// TestTexts: what training makes for a GPU keeps the rules of the text,
+// and is no longer than compilers like.
+func TestTexts(t *testing.T) {
+	x := &texts{target: ptx.Target{Major: 9}, entries: map[string]*ptx.Entry{}}
+	d, err := cpu.New(cpu.Options{Accelerator: x, ID: "texts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := sinter.NewRuntime().Adopt(d)
+	defer dev.Close()
+	if _, err := trainSmall(t, dev); err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for text, e := range x.entries {
+		if lines := strings.Count(text, "\n"); lines > maxLines {
+			t.Errorf("%s has %d lines", e.Name, lines)
+		}
+		if err := ptx.Check(text); err != nil && e.Maps == 0 {
+			t.Errorf("%s: %v", e.Name, err)
+		}
+	}
+}
