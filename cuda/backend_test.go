@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -16,7 +17,10 @@ import (
 	"github.com/sinter-go/sinter/ir/irtest"
 )
 
-var randomTime = flag.Duration("random", 10*time.Second, "for how long random programs run")
+var (
+	randomTime = flag.Duration("random", 10*time.Second, "for how long random programs run")
+	share      = flag.String("share", "", "of the cases of rows that are run: 0/8 is each eighth")
+)
 
 // open opens GPU 0, or skips the test.
 func open(t *testing.T, o cuda.Options) *cuda.Device {
@@ -51,7 +55,15 @@ func TestBackend(t *testing.T) {
 		}
 		return open(t, o)
 	}
-	backendtest.Run(t, func(t *testing.T) backend.Backend { return setup(t, backendtest.Setup{}) }, backendtest.WithSetup(setup))
+	opts := []backendtest.Option{backendtest.WithSetup(setup)}
+	if *share != "" {
+		var i, n int
+		if _, err := fmt.Sscanf(*share, "%d/%d", &i, &n); err != nil || i < 0 || i >= n {
+			t.Fatalf("share %q, expected 0/8 or the like", *share)
+		}
+		opts = append(opts, backendtest.Share(i, n))
+	}
+	backendtest.Run(t, func(t *testing.T) backend.Backend { return setup(t, backendtest.Setup{}) }, opts...)
 }
 
 func bytesOf(hosts []backend.Host) [][]byte {

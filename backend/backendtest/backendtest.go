@@ -41,6 +41,10 @@ func ContractOnly() Option { return func(s *suite) { s.contractOnly = true } }
 // change shows in large ones.
 func LargeOnly() Option { return func(s *suite) { s.largeOnly = true } }
 
+// Share leaves out all cases of rows but each n-th, from number i on: for devices that
+// take long to compile, shared among processes.
+func Share(i, n int) Option { return func(s *suite) { s.share, s.shares = i, n } }
+
 type suite struct {
 	open         func(t *testing.T) backend.Backend
 	setup        func(t *testing.T, s Setup) backend.Backend
@@ -48,6 +52,8 @@ type suite struct {
 	records      bool
 	contractOnly bool
 	largeOnly    bool
+	share        int
+	shares       int
 }
 
 // OwnPace says that operations which do not depend on each other may run in any

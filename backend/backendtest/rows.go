@@ -49,7 +49,10 @@ func (s *suite) rows(t *testing.T) {
 		}
 		batch = batch[:0]
 	}
-	for _, x := range allCases() {
+	for i, x := range allCases() {
+		if s.shares > 0 && i%s.shares != s.share {
+			continue
+		}
 		if !x.usable(c.b) || s.largeOnly && !x.large() {
 			continue
 		}
