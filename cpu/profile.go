@@ -12,11 +12,12 @@ var _ backend.Profiler = (*Device)(nil)
 // clockNodes adds the time of running nodes and launches to the device's busy
 // time, while a window is open.
 func (d *Device) clockNodes(run func()) {
-	if d.windows == 0 {
+	if d.accelerated() { // whose kernels tell their time themselves
 		run()
+		_ = d.accelerator().Flush() // what fails is told by whoever waits for it
 		return
 	}
-	if d.accelerated() { // whose kernels tell their time themselves
+	if d.windows == 0 {
 		run()
 		return
 	}

@@ -16,13 +16,18 @@ type Options struct {
 	Python   string // the interpreter; by default "python3", else "/usr/bin/python3"
 	Compiler string // of C; "gcc" by default
 	NodePath string // folder of node packages; by default what NODE_PATH says
+	GPU      string // such as "cuda:0": peers on it, instead of those on the processor
 }
 
-// kinds has the peers by name, in the order of tables.
-var kinds = []struct {
+// kind is a peer that may be started.
+type kind struct {
 	name  string
 	start func(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error)
-}{
+}
+
+// kinds has the peers on the processor by name, in the order of tables, and gpuKinds
+// those on a GPU.
+var kinds = []kind{
 	{"c", startC("loops.c")},
 	{"openblas", startC("openblas.c", "-lopenblas")},
 	{"onednn", startC("onednn.c", "-ldnnl")},
@@ -32,24 +37,40 @@ var kinds = []struct {
 	{"gonum", startGo},
 }
 
-// Names returns the names of the peers.
-func Names() []string {
+var gpuKinds = []kind{
+	{"torch", startTorch("eager")},
+	{"torch.graph", startTorch("graph")},
+	{"torch.compile", startTorch("compile")},
+}
+
+func (o Options) kinds() []kind {
+	if o.GPU != "" {
+		return gpuKinds
+	}
+	return kinds
+}
+
+// Names returns the names of the peers on the processor.
+func Names() []string { return Options{}.Names() }
+
+// Names returns the names of the peers where the options look for them.
+func (o Options) Names() []string {
 	var out []string
-	for _, k := range kinds {
+	for _, k := range o.kinds() {
 		out = append(out, k.name)
 	}
 	return out
 }
 
-// Start starts a peer that uses so many threads. The error is a [*Skipped] if it is
-// not installed. dir is a folder with the programs, see [Extract].
+// Start starts a peer that uses so many threads; 0 leaves them to it. The error is a
+// [*Skipped] if it is not installed. dir is a folder with the programs, see [Extract].
 func Start(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
-	for _, k := range kinds {
+	for _, k := range o.kinds() {
 		if k.name == name {
 			return k.start(ctx, o, dir, name, threads)
 		}
 	}
-	return nil, fmt.Errorf("peer %q, expected one of %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("peer %q, expected one of %s", name, strings.Join(o.Names(), ", "))
 }
 
 // startC compiles a program, unless the folder has it compiled, and starts it.
@@ -74,9 +95,28 @@ func startC(file string, libraries ...string) func(context.Context, Options, str
 	}
 }
 
-// startPython starts the program of a framework with the first interpreter that
-// has it.
+// startPython starts the program of a framework.
 func startPython(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+	python, err := findPython(ctx, o, name, name)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, name, threads, python, "-B", filepath.Join(dir, "python", name+"_peer.py"))
+}
+
+// startTorch starts PyTorch on a GPU, where calls are made in one of its ways.
+func startTorch(mode string) func(context.Context, Options, string, string, int) (*Peer, error) {
+	return func(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+		python, err := findPython(ctx, o, name, "torch")
+		if err != nil {
+			return nil, err
+		}
+		return start(ctx, name, threads, python, "-B", filepath.Join(dir, "python", "torch_cuda_peer.py"), name, mode, o.GPU)
+	}
+}
+
+// findPython returns the first interpreter that has what a peer needs.
+func findPython(ctx context.Context, o Options, name, module string) (string, error) {
 	try := []string{"python3", "/usr/bin/python3", "python"}
 	if o.Python != "" {
 		try = []string{o.Python}
@@ -86,8 +126,8 @@ func startPython(ctx context.Context, o Options, dir, name string, threads int) 
 		path, err := exec.LookPath(python)
 		if err == nil {
 			var out []byte
-			if out, err = exec.CommandContext(ctx, path, "-c", "import "+name).CombinedOutput(); err == nil {
-				return start(ctx, name, threads, path, "-B", filepath.Join(dir, "python", name+"_peer.py"))
+			if out, err = exec.CommandContext(ctx, path, "-c", "import "+module).CombinedOutput(); err == nil {
+				return path, nil
 			}
 			err = fmt.Errorf("%s: %s", path, lastLine(out, err))
 		}
@@ -95,7 +135,7 @@ func startPython(ctx context.Context, o Options, dir, name string, threads int) 
 			why = err
 		}
 	}
-	return nil, &Skipped{name, why.Error()}
+	return "", &Skipped{name, why.Error()}
 }
 
 func startORT(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
@@ -136,5 +176,8 @@ func lastLine(out []byte, err error) string {
 	return err.Error()
 }
 
-// Known reports whether a peer has a name.
-func Known(name string) bool { return slices.Contains(Names(), name) }
+// Known reports whether a peer on the processor has a name.
+func Known(name string) bool { return Options{}.Known(name) }
+
+// Known reports whether a peer has a name, where the options look for it.
+func (o Options) Known(name string) bool { return slices.Contains(o.Names(), name) }

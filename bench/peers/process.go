@@ -74,11 +74,14 @@ func start(ctx context.Context, name string, threads int, program string, args .
 	return p, nil
 }
 
-// environment is the settings with which peers run: so many threads, and an
+// environment is the settings with which peers run: so many threads, unless 0, and an
 // allocator of the C library that keeps what it has, since giving memory back and
 // faulting it in again would be most of what is measured.
 func environment(threads int) []string {
 	env := []string{"MALLOC_MMAP_THRESHOLD_=2000000000", "MALLOC_TRIM_THRESHOLD_=2000000000", "MALLOC_TOP_PAD_=67108864"}
+	if threads == 0 {
+		return env
+	}
 	for _, v := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
 		env = append(env, fmt.Sprintf("%s=%d", v, threads))
 	}

@@ -13,40 +13,48 @@ import (
 	"github.com/sinter-go/sinter/bench/workload"
 )
 
-// Result is what was measured of a workload with a number of threads. Times are
-// nanoseconds of a call.
+// Result is what was measured of a workload with a number of threads, or on a GPU. Times
+// are nanoseconds of a call.
 type Result struct {
 	Workload string       `json:"workload"`
 	Group    string       `json:"group"`
-	Threads  int          `json:"threads"`
+	Threads  int          `json:"threads,omitempty"` // 0 on a GPU
 	Rounds   int          `json:"rounds"`
-	Kernel   Stat         `json:"kernel_ns"`     // in kernels and routines
-	Call     Stat         `json:"end_to_end_ns"` // from recording to the end of the work
+	Kernel   Stat         `json:"kernel_ns"`                // in kernels and routines
+	Stream   Stat         `json:"back_to_back_ns,omitzero"` // on a GPU: among calls that are queued one behind the other
+	Call     Stat         `json:"end_to_end_ns"`            // from recording to the end of the work
 	Bound    string       `json:"bound,omitempty"`
 	Share    *Stat        `json:"share,omitempty"` // of the limit that binds, by the kernels
 	Peers    []PeerResult `json:"peers,omitempty"`
 	Error    string       `json:"error,omitempty"`
 }
 
-// PeerResult is a peer beside it: Ratio is the time of the kernels over the
-// peer's, CallRatio that of a call; below 1 Sinter is faster.
+// PeerResult is a peer beside it: Ratio is the time of the kernels over the peer's,
+// StreamRatio that of calls one behind the other, as the peer makes them, CallRatio that
+// of a call; below 1 Sinter is faster.
 type PeerResult struct {
-	Peer      string `json:"peer"`
-	NS        Stat   `json:"ns"`
-	Ratio     Stat   `json:"ratio"`
-	CallRatio Stat   `json:"end_to_end_ratio"`
+	Peer        string `json:"peer"`
+	NS          Stat   `json:"ns"`
+	Ratio       Stat   `json:"ratio"`
+	StreamRatio Stat   `json:"back_to_back_ratio,omitzero"` // on a GPU
+	CallRatio   Stat   `json:"end_to_end_ratio"`
 }
 
 // measure lets Sinter, the limit and the peers take turns.
 func (s *Suite) measure(ctx context.Context, w *workload.Workload, threads int, model string, inputs []peers.Input) Result {
 	r := Result{Workload: w.Name(), Group: w.Group, Threads: threads, Rounds: s.opt.Rounds}
-	own := &contender{dev: s.devices[threads], run: w.Prepare(s.devices[threads]), now: s.clock, whole: s.opt.CPU}
+	own := s.contender(w, threads)
 	defer own.run.Release()
 	if err := own.warm(ctx); err != nil {
 		r.Error = err.Error()
 		return r
 	}
-	bound := s.bindingLimit(w.Cost, threads)
+	bound, release, err := s.bindingLimit(ctx, w.Cost, threads)
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	defer release()
 	ask := w.Request(threads)
 	ask.Model, ask.Inputs = model, inputs
 	rivals := s.rivals(w, threads, ask)
@@ -55,21 +63,17 @@ func (s *Suite) measure(ctx context.Context, w *workload.Workload, threads int, 
 		ask.Clock = "cpu"
 	}
 
-	var kernel, call, share []float64
+	var kernel, stream, call, share []float64
 	theirs := make([][]float64, len(rivals))
 	for range s.opt.Rounds {
-		k, err := own.kernels(ctx, s.opt.Turn)
-		if err == nil {
-			var c float64
-			c, err = own.calls(ctx, s.opt.Turn)
-			kernel, call = append(kernel, k), append(call, c)
-		}
+		t, err := own.turn(ctx, s.opt.Turn)
 		if err != nil {
 			r.Error = err.Error()
 			return r
 		}
+		kernel, stream, call = append(kernel, t.kernels), append(stream, t.backToBack), append(call, t.call)
 		if bound != nil {
-			share = append(share, bound.time(s.opt.Turn)/k)
+			share = append(share, bound.time(s.opt.Turn)/t.kernels)
 		}
 		for i, p := range rivals {
 			ns, err := p.Ask(ask)
@@ -82,12 +86,19 @@ func (s *Suite) measure(ctx context.Context, w *workload.Workload, threads int, 
 		}
 	}
 	r.Kernel, r.Call = statOf(kernel), statOf(call)
+	if own.gpu {
+		r.Stream = statOf(stream)
+	}
 	if bound != nil {
 		st := statOf(share)
 		r.Bound, r.Share = bound.name, &st
 	}
 	for i, p := range rivals {
-		r.Peers = append(r.Peers, PeerResult{Peer: p.Name, NS: statOf(theirs[i]), Ratio: statOf(ratios(kernel, theirs[i])), CallRatio: statOf(ratios(call, theirs[i]))})
+		beside := PeerResult{Peer: p.Name, NS: statOf(theirs[i]), Ratio: statOf(ratios(kernel, theirs[i])), CallRatio: statOf(ratios(call, theirs[i]))}
+		if own.gpu {
+			beside.StreamRatio = statOf(ratios(stream, theirs[i]))
+		}
+		r.Peers = append(r.Peers, beside)
 	}
 	return r
 }
@@ -110,7 +121,7 @@ func (s *Suite) rivals(w *workload.Workload, threads int, ask peers.Request) []*
 			out = append(out, p)
 			continue
 		}
-		if skipped := (*peers.Skipped)(nil); !errors.As(err, &skipped) {
+		if skipped := (*peers.Skipped)(nil); !errors.As(err, &skipped) || s.opt.GPU != "" { // few peers have every workload of a processor
 			s.opt.Note(fmt.Sprintf("%s: %v", w.Name(), err))
 		}
 	}
@@ -122,21 +133,32 @@ type contender struct {
 	dev   *sinter.Device
 	run   *workload.Run
 	now   limit.Clock
+	gpu   bool          // which times kernels itself
 	whole bool          // the time of kernels is that of the process
 	clock time.Duration // what reading the clock adds to the time of a kernel
 	once  time.Duration // of a call
 }
 
+func (s *Suite) contender(w *workload.Workload, threads int) *contender {
+	d := s.devices[threads]
+	return &contender{dev: d, run: w.Prepare(d), now: s.clock, gpu: s.opt.GPU != "", whole: s.opt.CPU}
+}
+
 // warm runs until plans, code and memory are there: what is asked for later is
 // planned anew.
 func (c *contender) warm(ctx context.Context) error {
-	c.clock = clockCost()
+	if !c.gpu {
+		c.clock = clockCost()
+	}
 	for range 5 {
 		start := time.Now()
 		if err := c.step(ctx, 1); err != nil {
 			return err
 		}
 		c.once = time.Since(start)
+	}
+	if c.gpu { // calls that are queued take more memory, and become graphs when they come again
+		return c.step(ctx, 8)
 	}
 	return nil
 }
@@ -149,6 +171,22 @@ func (c *contender) step(ctx context.Context, n int) error {
 		}
 	}
 	return c.dev.Sync(ctx)
+}
+
+// turnTimes are nanoseconds of a call, measured in one turn.
+type turnTimes struct{ kernels, backToBack, call float64 }
+
+func (c *contender) turn(ctx context.Context, turn time.Duration) (t turnTimes, err error) {
+	if t.kernels, err = c.kernels(ctx, turn); err != nil {
+		return t, err
+	}
+	if c.gpu {
+		if t.backToBack, err = c.backToBack(ctx, turn); err != nil {
+			return t, err
+		}
+	}
+	t.call, err = c.calls(ctx, turn)
+	return t, err
 }
 
 // kernels measures the time in kernels of a call. Calls are queued one behind the
@@ -215,9 +253,18 @@ type bound struct {
 	time func(turn time.Duration) float64 // of a call, in nanoseconds
 }
 
-// bindingLimit finds what binds: the bytes, at the faster of the ways to move them,
-// or the arithmetic. nil if the machine's limits are not measured.
-func (s *Suite) bindingLimit(c workload.Cost, threads int) *bound {
+// bindingLimit finds what binds; nil if that is not measured. What it made is given up
+// by release.
+func (s *Suite) bindingLimit(ctx context.Context, c workload.Cost, threads int) (b *bound, release func(), err error) {
+	if s.opt.GPU != "" {
+		return s.copyLimit(ctx, c)
+	}
+	return s.machineLimit(c, threads), func() {}, nil
+}
+
+// machineLimit is the bytes, at the faster of the ways to move them, or the arithmetic.
+// nil if the machine's limits are not measured.
+func (s *Suite) machineLimit(c workload.Cost, threads int) *bound {
 	if s.machine == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
-// Package suite measures workloads on the processor at hand: what the kernels take
-// and what a call takes from end to end, beside the limit of the machine and beside
-// peers. All of them take turns, so that what else runs on the machine meets all of
-// them; figures are medians over the rounds, and ratios are formed within a round.
+// Package suite measures workloads on the processor at hand, or on a GPU: what the
+// kernels take and what a call takes from end to end, beside the limit of the machine
+// and beside peers. All of them take turns, so that what else runs on the machine meets
+// all of them; figures are medians over the rounds, and ratios are formed within a round.
 package suite
 
 import (
@@ -24,19 +24,61 @@ import (
 // Options say what is measured. The zero value measures everything.
 type Options struct {
 	Workloads []string // patterns, see [workload.Select]; all by default
-	Threads   []int    // 1, and all processors, by default
+	GPU       string   // the id of a device, such as "cuda:0": its workloads are measured there, beside peers on it
+	Threads   []int    // 1, and all processors, by default; none with a GPU
 	Peers     []string // names of peers; nil is all that are installed, empty none
 	Rounds    int      // 9 by default, at least 1; intervals need 6
 	Turn      time.Duration
 	Quick     bool // few workloads, short rounds
 	CPU       bool // measure the time that processors spend, of one thread: for machines that do other work too
 	Where     peers.Options
-	Device    cpu.Options // of Sinter; ID and Threads are set
+	Device    cpu.Options // of Sinter; ID and Threads are set. Without effect on a GPU
 	// Note is told what is skipped, and why. It may be nil.
 	Note func(text string)
 }
 
 func (o Options) withDefaults() (Options, error) {
+	var err error
+	if o.GPU != "" {
+		o, err = o.onGPU()
+	} else {
+		o, err = o.onProcessor()
+	}
+	if err != nil {
+		return o, err
+	}
+	if o.Rounds == 0 {
+		o.Rounds = 9
+		if o.Quick {
+			o.Rounds = 3
+		}
+	}
+	if o.Rounds < 1 || o.Rounds > 10000 {
+		return o, ir.Errorf(ir.ErrArgument, "rounds is %d, expected 1 to 10000", o.Rounds)
+	}
+	if o.Turn == 0 {
+		o.Turn = 5 * time.Millisecond
+		if o.Quick {
+			o.Turn = time.Millisecond
+		}
+	}
+	if o.Peers == nil {
+		o.Peers = o.Where.Names()
+	}
+	for _, name := range o.Peers {
+		if !o.Where.Known(name) {
+			return o, ir.Errorf(ir.ErrArgument, "peer %q, expected some of %v", name, o.Where.Names())
+		}
+	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	return o, nil
+}
+
+// onProcessor completes what is of processors only.
+func (o Options) onProcessor() (Options, error) {
+	o.Where.GPU = ""
 	if o.CPU {
 		if o.Threads == nil {
 			o.Threads = []int{1}
@@ -56,33 +98,15 @@ func (o Options) withDefaults() (Options, error) {
 			return o, ir.Errorf(ir.ErrArgument, "threads is %d, expected 1 to 1024", n)
 		}
 	}
-	if o.Rounds == 0 {
-		o.Rounds = 9
-		if o.Quick {
-			o.Rounds = 3
-		}
-	}
-	if o.Rounds < 1 || o.Rounds > 10000 {
-		return o, ir.Errorf(ir.ErrArgument, "rounds is %d, expected 1 to 10000", o.Rounds)
-	}
-	if o.Turn == 0 {
-		o.Turn = 5 * time.Millisecond
-		if o.Quick {
-			o.Turn = time.Millisecond
-		}
-	}
-	if o.Peers == nil {
-		o.Peers = peers.Names()
-	}
-	for _, name := range o.Peers {
-		if !peers.Known(name) {
-			return o, ir.Errorf(ir.ErrArgument, "peer %q, expected some of %v", name, peers.Names())
-		}
-	}
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
 	return o, nil
+}
+
+// kind is the kind of device that is measured.
+func (o Options) kind() workload.Kind {
+	if o.GPU != "" {
+		return workload.GPU
+	}
+	return workload.CPU
 }
 
 // Suite is workloads, devices and peers that are ready. It is for one goroutine.
@@ -104,7 +128,7 @@ func Open(ctx context.Context, o Options) (*Suite, error) {
 		return nil, err
 	}
 	s := &Suite{opt: o, clock: limit.Wall(), devices: map[int]*sinter.Device{}, peers: map[int][]*peers.Peer{}}
-	if s.chosen, err = workload.Select(o.Workloads); err != nil {
+	if s.chosen, err = o.kind().Select(o.Workloads); err != nil {
 		return nil, err
 	}
 	if o.Quick && len(o.Workloads) == 0 {
@@ -116,34 +140,47 @@ func Open(ctx context.Context, o Options) (*Suite, error) {
 		}
 		s.chosen = few
 	}
-	if o.CPU {
-		if s.clock, err = limit.CPU(); err != nil {
-			return nil, err
-		}
+	open := s.openProcessor
+	if o.GPU != "" {
+		open = s.openGPU
 	}
-	if s.machine, err = limit.Open(); errors.Is(err, ir.ErrUnsupported) {
-		o.Note("without limits: " + err.Error())
-	} else if err != nil {
+	if err := open(); err != nil {
+		s.Close()
 		return nil, err
-	}
-	if s.machine != nil {
-		s.machine.SetClock(s.clock)
-	}
-	for _, n := range o.Threads {
-		opt := o.Device
-		opt.ID, opt.Threads = fmt.Sprintf("bench%d", n), n
-		b, err := cpu.New(opt)
-		if err != nil {
-			s.Close()
-			return nil, err
-		}
-		s.devices[n] = sinter.NewRuntime().Adopt(b)
 	}
 	if err := s.startPeers(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// openProcessor opens a device for each number of threads, and the machine whose
+// limits are measured.
+func (s *Suite) openProcessor() (err error) {
+	if s.opt.CPU {
+		if s.clock, err = limit.CPU(); err != nil {
+			return err
+		}
+	}
+	if s.machine, err = limit.Open(); errors.Is(err, ir.ErrUnsupported) {
+		s.opt.Note("without limits: " + err.Error())
+	} else if err != nil {
+		return err
+	}
+	if s.machine != nil {
+		s.machine.SetClock(s.clock)
+	}
+	for _, n := range s.opt.Threads {
+		opt := s.opt.Device
+		opt.ID, opt.Threads = fmt.Sprintf("bench%d", n), n
+		b, err := cpu.New(opt)
+		if err != nil {
+			return err
+		}
+		s.devices[n] = sinter.NewRuntime().Adopt(b)
+	}
+	return nil
 }
 
 // startPeers starts each peer for each number of threads.
@@ -228,7 +265,7 @@ func (s *Suite) Run(ctx context.Context, give func(Result) error) error {
 
 // model writes the workload as a file for peers that run such; "" if there is none.
 func (s *Suite) model(ctx context.Context, w *workload.Workload) (string, []peers.Input) {
-	if s.dir == "" {
+	if s.dir == "" || s.opt.GPU != "" { // no peer on a GPU asks for one
 		return "", nil
 	}
 	b, inputs, err := w.Model(ctx)

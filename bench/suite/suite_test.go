@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -75,9 +76,52 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// TestGPU measures workloads of a GPU as one of its kind, on a device that is none.
+func TestGPU(t *testing.T) {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{GPU: "cpu", Workloads: []string{"relu_mul_add/1M", "train_mlp2"}, Peers: []string{}, Rounds: 1, Turn: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Limits(ctx, func(l Limit) error { return fmt.Errorf("got %+v", l) }); err != nil {
+		t.Errorf("limits of the processor: %v", err)
+	}
+	var text, markdown strings.Builder
+	tables := []*Table{NewGPUTable(&text, false, []string{"torch"}), NewGPUTable(&markdown, true, []string{"torch"})}
+	count := 0
+	if err := s.Run(ctx, func(r Result) error {
+		count++
+		if r.Error != "" || r.Threads != 0 || r.Kernel.Least <= 0 || r.Stream.Least <= 0 || r.Call.Least <= 0 {
+			t.Errorf("%+v", r)
+		}
+		if copied := r.Share != nil && r.Bound == "copy" && r.Share.Least > 0; copied != (r.Group == "elementwise") {
+			t.Errorf("%s: the share is %+v of %q", r.Workload, r.Share, r.Bound)
+		}
+		r.Peers = []PeerResult{{Peer: "torch", StreamRatio: Stat{Median: 0.625}}}
+		return errors.Join(tables[0].Result(r), tables[1].Result(r), tables[0].Result(Result{Workload: "other", Error: "why"}))
+	}); err != nil || count != 2 {
+		t.Errorf("%d results, %v", count, err)
+	}
+	for _, want := range []string{"relu_mul_add/1M", "back to back", "0.62", "of copy", "why"} {
+		if !strings.Contains(text.String(), want) || want != "why" && !strings.Contains(markdown.String(), want) {
+			t.Errorf("%s is missing in\n%s\n%s", want, text.String(), markdown.String())
+		}
+	}
+	if s, err := Open(ctx, Options{GPU: "no-such:0"}); !errors.Is(err, ir.ErrDevice) {
+		t.Errorf("a GPU that is not there: %v, expected an error of a device", err)
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"threads": {Threads: []int{0}}, "rounds": {Rounds: -1}, "peers": {Peers: []string{"abacus"}}, "workloads": {Workloads: []string{"no-such"}},
+		"threads of a GPU": {GPU: "cuda", Threads: []int{1}}, "the processors' time on a GPU": {GPU: "cuda", CPU: true},
+		"peers on a GPU": {GPU: "cuda", Peers: []string{"numpy"}}, "workloads of a GPU": {GPU: "cuda", Workloads: []string{"conv2d"}},
+		"peers of a GPU": {Peers: []string{"torch.graph"}},
 	} {
 		if s, err := Open(context.Background(), o); !errors.Is(err, ir.ErrArgument) {
 			t.Errorf("%s: %v, expected an error of an argument", name, err)

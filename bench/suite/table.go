@@ -12,6 +12,7 @@ import (
 type Table struct {
 	w        io.Writer
 	markdown bool
+	gpu      bool
 	peers    []string // the columns
 	group    string
 	limits   bool // the table of limits is open
@@ -22,6 +23,12 @@ func NewTable(w io.Writer, markdown bool, peers []string) *Table {
 	return &Table{w: w, markdown: markdown, peers: peers}
 }
 
+// NewGPUTable is [NewTable] for the results of a GPU: without threads, with the time of
+// calls back to back, to which the columns of peers belong.
+func NewGPUTable(w io.Writer, markdown bool, peers []string) *Table {
+	return &Table{w: w, markdown: markdown, gpu: true, peers: peers}
+}
+
 // row writes cells, the first ones to the left.
 func (t *Table) row(cells []string) error {
 	if t.markdown {
@@ -29,18 +36,25 @@ func (t *Table) row(cells []string) error {
 		return err
 	}
 	var b strings.Builder
+	w := t.widths()
 	for i, c := range cells {
 		if i == 0 {
-			fmt.Fprintf(&b, "%-44s", c)
+			fmt.Fprintf(&b, "%-*s", w[0], c)
 			continue
 		}
-		fmt.Fprintf(&b, " %*s", widths[min(i, len(widths)-1)], c)
+		fmt.Fprintf(&b, " %*s", w[min(i, len(w)-1)], c)
 	}
 	_, err := fmt.Fprintln(t.w, strings.TrimRight(b.String(), " "))
 	return err
 }
 
-var widths = []int{44, 3, 9, 9, 8, 22}
+// widths are those of the columns; all that follow are as wide as the last.
+func (t *Table) widths() []int {
+	if t.gpu {
+		return []int{44, 9, 12, 9, 8, 22}
+	}
+	return []int{44, 3, 9, 9, 8, 22}
+}
 
 // head begins a table.
 func (t *Table) head(title string, cells []string) error {
@@ -75,19 +89,29 @@ func (t *Table) Limit(l Limit) error {
 func (t *Table) Result(r Result) error {
 	if r.Group != t.group {
 		t.group = r.Group
-		if err := t.head(r.Group, slices.Concat([]string{"workload", "thr", "kernels", "call", "of limit"}, t.peers)); err != nil {
+		columns := []string{"workload", "thr", "kernels", "call", "of limit"}
+		if t.gpu {
+			columns = []string{"workload", "kernels", "back to back", "call", "of copy"}
+		}
+		if err := t.head(r.Group, append(columns, t.peers...)); err != nil {
 			return err
 		}
 	}
-	cells := []string{r.Workload, fmt.Sprint(r.Threads)}
+	cells := []string{r.Workload}
+	if !t.gpu {
+		cells = append(cells, fmt.Sprint(r.Threads))
+	}
 	if r.Error != "" {
 		if t.markdown {
 			return t.row(append(cells, strings.ReplaceAll(r.Error, "|", "/")))
 		}
-		_, err := fmt.Fprintf(t.w, "%-44s %3s %s\n", cells[0], cells[1], r.Error)
-		return err
+		return t.row(append(cells, r.Error))
 	}
-	cells = append(cells, timeText(r.Kernel.Median), timeText(r.Call.Median))
+	cells = append(cells, timeText(r.Kernel.Median))
+	if t.gpu {
+		cells = append(cells, timeText(r.Stream.Median))
+	}
+	cells = append(cells, timeText(r.Call.Median))
 	if r.Share != nil {
 		cells = append(cells, fmt.Sprintf("%.2f", r.Share.Median))
 	} else {
@@ -96,7 +120,10 @@ func (t *Table) Result(r Result) error {
 	for _, name := range t.peers {
 		cell := ""
 		for _, p := range r.Peers {
-			if p.Peer == name {
+			switch {
+			case p.Peer == name && t.gpu:
+				cell = ratioText(p.StreamRatio)
+			case p.Peer == name:
 				cell = ratioText(p.Ratio)
 			}
 		}
@@ -129,6 +156,13 @@ const Legend = `Times are medians of a call: "kernels" inside kernels and routin
 the least time that bytes or arithmetic allow on this machine, measured in the same rounds, over that of the kernels. Columns of peers
 are the time of the kernels over theirs, the median of ratios formed within rounds with its 95 % interval: below 1 Sinter is ahead,
 and where the interval reaches 1.0 both are level.`
+
+// LegendGPU explains those of a GPU.
+const LegendGPU = `Times are medians of a call: "kernels" inside kernels by the GPU's clock, which are then launched one by one, "back to back" of calls that are
+queued one behind the other, "call" from recording to the end of the work. "of copy" is the time of a kernel that moves the bytes that the
+workload must read and write over that of its kernels. Columns of peers are the time back to back over theirs, which is that of calls
+back to back too, or of CUDA graphs: the median of ratios formed within rounds with its 95 % interval. Below 1 Sinter is ahead, and where the
+interval reaches 1.0 both are level.`
 
 // LegendCPU is added where the time of processors was measured.
 const LegendCPU = `Times are those that processors spent, of one thread; "kernels" has the host's part of a call too, some microseconds.`

@@ -18,6 +18,11 @@ import (
 var productSizes = [][]int{{1024, 1024, 1024}, {128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {2048, 2048, 2048},
 	{100, 100, 100}, {1000, 1000, 1000}, {197, 768, 768}, {64, 3072, 768}, {16, 4096, 4096}, {1, 4096, 4096}}
 
+// productsOnGPU are square ones, that of a feed-forward layer, and odd sizes.
+var productsOnGPU = append(in(ir.F32, []int{4096, 4096, 4096}, []int{1024, 1024, 1024}, []int{8192, 8192, 8192}, []int{1000, 1000, 1000}),
+	in(ir.BF16, []int{4096, 4096, 4096}, []int{1024, 1024, 1024}, []int{2048, 2048, 2048}, []int{8192, 8192, 8192},
+		[]int{4096, 11008, 4096}, []int{4097, 4097, 4097}, []int{512, 50257, 768})...)
+
 var skinny = [][]int{{16, 4096, 4096}, {4, 4096, 4096}, {1, 4096, 4096}, {64, 3072, 768}}
 
 // unit is the arithmetic in which a dtype is multiplied.
@@ -69,13 +74,23 @@ func multiply(x, z *sinter.Tensor) list {
 var products = []op{
 	{group: "products", name: "matmul", inputs: operands(false, false), cost: productCost,
 		cases: append(append(append(in(ir.F32, productSizes...), in(ir.F64, productSizes[0], productSizes[3])...), in(ir.BF16, productSizes[0], productSizes[3])...),
-			in(ir.I8, productSizes[0], productSizes[3])...),
+			in(ir.I8, productSizes[0], productSizes[3])...), gpu: productsOnGPU,
 		call: func(_ []int, in list) list { return multiply(in[0], in[1]) }},
 	{group: "products", name: "matmul_t", inputs: operands(true, false), cost: productCost, cases: in(ir.F32, []int{512, 512, 512}, []int{1, 4096, 4096}),
 		call: func(_ []int, in list) list { return multiply(in[0], in[1].Transpose()) }},
 	{group: "products", name: "matmul_packed", inputs: operands(false, true), cost: productCost, cases: in(ir.F32, skinny...),
 		call: func(_ []int, in list) list { return multiply(in[0], in[1]) }},
 	quantized(8), quantized(4),
+	{group: "products", name: "linear_gelu", gpu: in(ir.BF16, []int{4096, 4096, 4096}),
+		cost: func(s []int, t ir.DType) Cost {
+			c := productCost(s, t)
+			c.Bytes += int64(s[1] * t.Size())
+			return c
+		},
+		inputs: func(s []int, t ir.DType) []input {
+			return append(operands(false, true)(s, t), input{t: t, shape: s[1:2], constant: true})
+		},
+		call: func(_ []int, in list) list { return list{in[0].MatMul(in[1]).Add(in[2]).Gelu()} }},
 }
 
 // quantized multiplies a vector by weights of so many bits, in blocks of 32 with a
@@ -171,6 +186,7 @@ var convolutions = []op{
 
 var attentions = []op{
 	{group: "attention", name: "attention", cases: in(ir.F32, []int{1, 12, 128, 64, 0}, []int{1, 12, 1024, 64, 0}, []int{1, 12, 1024, 64, 1}, []int{1, 12, 4096, 64, 0}),
+		gpu: []variant{{t: ir.BF16, sizes: []int{1, 16, 4096, 128, 1}, quick: true}, {t: ir.F32, sizes: []int{1, 8, 1024, 64, 0}}},
 		label: func(s []int) string {
 			causal := ""
 			if s[4] == 1 {
@@ -193,14 +209,9 @@ var attentions = []op{
 }
 
 var trainings = []op{
-	{group: "training", name: "train_mlp", cases: in(ir.F32, []int{128, 784, 256, 10}), state: trainMLP,
-		cost: func(s []int, t ir.DType) Cost {
-			batch, weights := s[0], s[1]*s[2]+s[2]*s[3]
-			// Forward, the weights' gradients, and the input's of the second layer;
-			// Adam reads four tensors of the weights and writes three.
-			return Cost{Bytes: int64(7 * weights * t.Size()), Moves: limit.Copy, Work: 2 * float64(batch) * float64(2*weights+s[2]*s[3]), Unit: unit(t)}
-		}},
-	{group: "training", name: "train_transformer", cases: in(ir.F32, []int{8, 128, 256, 4, 4}), state: trainTransformer,
+	{group: "training", name: "train_mlp", cases: in(ir.F32, []int{128, 784, 256, 10}), gpu: in(ir.F32, []int{128, 784, 256, 10}), state: trainMLP, cost: mlpCost},
+	{group: "training", name: "train_mlp2", gpu: in(ir.F32, []int{128, 784, 512, 512, 10}), state: trainMLP, cost: mlpCost},
+	{group: "training", name: "train_transformer", cases: in(ir.F32, []int{8, 128, 256, 4, 4}), gpu: in(ir.F32, []int{8, 128, 256, 4, 4}), state: trainTransformer,
 		cost: func(s []int, t ir.DType) Cost {
 			tokens, length, width, layers := s[0]*s[1], s[1], s[2], s[4]
 			weights := layers * 12 * width * width
@@ -209,12 +220,26 @@ var trainings = []op{
 		}},
 }
 
+// mlpCost is that of the batch and the widths of layers, inputs and classes included.
+func mlpCost(s []int, t ir.DType) Cost {
+	batch, widths, weights := s[0], s[1:], 0
+	for i := range widths[1:] {
+		weights += widths[i] * widths[i+1]
+	}
+	// Forward, the weights' gradients, and the inputs' of all layers but the first;
+	// Adam reads four tensors of the weights and writes three.
+	return Cost{Bytes: int64(7 * weights * t.Size()), Moves: limit.Copy, Work: 2 * float64(batch) * float64(3*weights-widths[0]*widths[1]), Unit: unit(t)}
+}
+
 func trainMLP(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
 	g := sinter.NewGenerator(1)
 	on, at := sinter.On(d), nn.On(d)
-	model := nn.Sequential{nn.NewLinear(g, s[1], s[2], at), nn.ReLU, nn.NewLinear(g, s[2], s[3], at)}
-	x := input{t: t, shape: []int{s[0], s[1]}}.make(on, 1)
-	labels := input{t: ir.I64, shape: []int{s[0]}, below: s[3]}.make(on, 2)
+	model := nn.Sequential{nn.NewLinear(g, s[1], s[2], at)}
+	for i := 2; i < len(s)-1; i++ {
+		model = append(model, nn.ReLU, nn.NewLinear(g, s[i], s[i+1], at))
+	}
+	x := input{t: t, shape: s[:2]}.make(on, 1)
+	labels := input{t: ir.I64, shape: s[:1], below: s[len(s)-1]}.make(on, 2)
 	return training(model, func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
 		return nn.CrossEntropy(forward(scope.In(x)), scope.In(labels))
 	})

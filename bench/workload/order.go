@@ -51,7 +51,7 @@ var orders = []op{
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}, {t: t, shape: s[:1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].ScatterAdd(0, in[1], in[2])} }},
-	{group: "order", name: "gather_rows", cases: in(ir.F32, []int{16384, 50257, 64}),
+	{group: "order", name: "gather_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: in(ir.F32, []int{8192, 50257, 768}),
 		cost: func(s []int, t ir.DType) Cost {
 			return Cost{Bytes: int64(s[0] * (2*s[2]*t.Size() + 8)), Moves: limit.Copy}
 		},
@@ -59,7 +59,7 @@ var orders = []op{
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].Gather(0, in[1])} }},
-	{group: "order", name: "scatter_add_rows", cases: in(ir.F32, []int{16384, 50257, 64}),
+	{group: "order", name: "scatter_add_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: in(ir.F32, []int{8192, 50257, 768}),
 		cost: func(s []int, t ir.DType) Cost {
 			return Cost{Bytes: int64(s[0]*(s[2]*t.Size()+8) + 2*s[1]*s[2]*t.Size()), Moves: limit.Copy}
 		},

@@ -43,6 +43,7 @@ type op struct {
 	group, name string
 	label       func(sizes []int) string // "" stands for the sizes with × between them
 	cases       []variant
+	gpu         []variant // those of a GPU
 
 	// A function of its inputs, or else a state that steps on, with a result beside
 	// it or nil.
@@ -82,19 +83,44 @@ func in(t ir.DType, list ...[]int) []variant {
 	return out
 }
 
-// All returns every workload, in the order of tables.
-func All() []*Workload {
+// both makes the variants of in for f32 and for bf16.
+func both(list ...[]int) []variant {
+	return append(in(ir.F32, list...), in(ir.BF16, list...)...)
+}
+
+// Kind is the kind of device that workloads are for: what fills a processor is
+// nothing to a GPU.
+type Kind int
+
+const (
+	CPU Kind = iota
+	GPU
+)
+
+// All returns every workload of a kind of device, in the order of tables.
+func (k Kind) All() []*Workload {
 	var out []*Workload
 	for _, table := range [][]op{elementwise, rows, reductions, orders, products, quantizedProducts, convolutions, attentions, trainings} {
 		for i := range table {
 			o := &table[i]
-			for _, v := range o.cases {
-				out = append(out, &Workload{Group: o.group, Op: o.name, Sizes: v.sizes, DType: v.t, Quick: v.quick, Cost: o.cost(v.sizes, v.t), of: o})
+			variants := o.cases
+			if k == GPU {
+				variants = o.gpu
+			}
+			for _, v := range variants {
+				out = append(out, o.workload(v))
 			}
 		}
 	}
 	return out
 }
+
+func (o *op) workload(v variant) *Workload {
+	return &Workload{Group: o.group, Op: o.name, Sizes: v.sizes, DType: v.t, Quick: v.quick, Cost: o.cost(v.sizes, v.t), of: o}
+}
+
+// All returns every workload of a processor, in the order of tables.
+func All() []*Workload { return CPU.All() }
 
 // Name is the operation, its sizes, and its dtype unless that is f32:
 // "softmax/1024x1024", "matmul/512x512x512/f64".
@@ -123,10 +149,14 @@ func (w *Workload) Match(pattern string) (bool, error) {
 	return false, nil
 }
 
-// Select returns the workloads that fit one of the patterns, all if there is none.
-// The error has kind [ir.ErrArgument]: a pattern is malformed, or fits nothing.
-func Select(patterns []string) ([]*Workload, error) {
-	all := All()
+// Select returns the workloads of a processor that fit one of the patterns, all if
+// there is none. The error has kind [ir.ErrArgument]: a pattern is malformed, or fits
+// nothing.
+func Select(patterns []string) ([]*Workload, error) { return CPU.Select(patterns) }
+
+// Select is the function of that name for a kind of device.
+func (k Kind) Select(patterns []string) ([]*Workload, error) {
+	all := k.All()
 	if len(patterns) == 0 {
 		return all, nil
 	}
@@ -143,7 +173,7 @@ func Select(patterns []string) ([]*Workload, error) {
 			}
 		}
 		if !found {
-			return nil, ir.Errorf(ir.ErrArgument, "no workload fits %q; there are the operations %s in the groups %s", p, Ops(), Groups())
+			return nil, ir.Errorf(ir.ErrArgument, "no workload fits %q; there are the operations %s in the groups %s", p, k.Ops(), k.Groups())
 		}
 	}
 	var out []*Workload
@@ -156,14 +186,14 @@ func Select(patterns []string) ([]*Workload, error) {
 }
 
 // Ops and Groups list names, for messages.
-func Ops() string { return names(func(w *Workload) string { return w.Op }) }
+func (k Kind) Ops() string { return k.names(func(w *Workload) string { return w.Op }) }
 
 // Groups lists the groups.
-func Groups() string { return names(func(w *Workload) string { return w.Group }) }
+func (k Kind) Groups() string { return k.names(func(w *Workload) string { return w.Group }) }
 
-func names(of func(*Workload) string) string {
+func (k Kind) names(of func(*Workload) string) string {
 	var out []string
-	for _, w := range All() {
+	for _, w := range k.All() {
 		if n := of(w); !slices.Contains(out, n) {
 			out = append(out, n)
 		}

@@ -12,18 +12,26 @@ import (
 
 // TestNames: every workload has a name of its own, by which it is found, and a cost.
 func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, w := range All() {
-		if seen[w.Name()] {
-			t.Errorf("two workloads are %s", w.Name())
+	for _, k := range []Kind{CPU, GPU} {
+		seen, quick := map[string]bool{}, map[string]bool{}
+		for _, w := range k.All() {
+			if seen[w.Name()] {
+				t.Errorf("two workloads are %s", w.Name())
+			}
+			seen[w.Name()] = true
+			quick[w.Op] = quick[w.Op] || w.Quick
+			found, err := k.Select([]string{w.Name()})
+			if err != nil || len(found) != 1 {
+				t.Errorf("%s: found %d, %v", w.Name(), len(found), err)
+			}
+			if w.Cost.Bytes <= 0 || w.Cost.Moves == "" || (w.Cost.Work > 0) != (w.Cost.Unit != "") {
+				t.Errorf("%s costs %+v", w.Name(), w.Cost)
+			}
 		}
-		seen[w.Name()] = true
-		found, err := Select([]string{w.Name()})
-		if err != nil || len(found) != 1 {
-			t.Errorf("%s: found %d, %v", w.Name(), len(found), err)
-		}
-		if w.Cost.Bytes <= 0 || w.Cost.Moves == "" || (w.Cost.Work > 0) != (w.Cost.Unit != "") {
-			t.Errorf("%s costs %+v", w.Name(), w.Cost)
+		for op, has := range quick {
+			if !has && k == GPU {
+				t.Errorf("%s has no quick workload", op)
+			}
 		}
 	}
 	for _, op := range []string{"softmax", "rows", "matmul*", "conv2d/8x*"} {
@@ -31,10 +39,42 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: found %d, %v", op, len(found), err)
 		}
 	}
-	for _, op := range []string{"no-such", "[", ""} {
+	for _, op := range []string{"no-such", "[", "", "linear_gelu"} {
 		if _, err := Select([]string{op}); !errors.Is(err, ir.ErrArgument) {
 			t.Errorf("%q: %v, expected an error of an argument", op, err)
 		}
+	}
+	for _, op := range []string{"no-such", "conv2d"} {
+		if _, err := GPU.Select([]string{op}); !errors.Is(err, ir.ErrArgument) {
+			t.Errorf("%q on a GPU: %v, expected an error of an argument", op, err)
+		}
+	}
+	if c := Copy(1 << 20).Cost; c.Bytes != 1<<20 {
+		t.Errorf("a copy of 1 MiB moves %d bytes", c.Bytes)
+	}
+}
+
+// TestGPUSteps runs the workloads of a GPU in miniature: their operations take the
+// dtypes and the forms of shapes.
+func TestGPUSteps(t *testing.T) {
+	d, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, w := range append(GPU.All(), Copy(1<<10)) {
+		t.Run(w.Name(), func(t *testing.T) {
+			small := *w
+			small.Sizes = nil
+			for _, n := range w.Sizes {
+				small.Sizes = append(small.Sizes, min(n, 32))
+			}
+			r := small.Prepare(d)
+			defer r.Release()
+			if err := errors.Join(r.Step(), r.Step(), d.Sync(context.Background())); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

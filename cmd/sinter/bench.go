@@ -24,7 +24,7 @@ type benchCmd struct {
 // benchWorkloads are the flags that apply without a model.
 type benchWorkloads struct {
 	Workloads []string `name:"workloads" placeholder:"GLOB,..." help:"Groups, operations or names of workloads. (default: all)"`
-	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime, gonum. (default: all that are installed)"`
+	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime, gonum; on a GPU torch, torch.graph, torch.compile. (default: all that are installed)"`
 	Rounds    *int     `name:"rounds" placeholder:"N" help:"Rounds in which all take turns; intervals need 6. (default: 9)"`
 	Quick     bool     `name:"quick" help:"Few workloads and short rounds."`
 	Clock     string   `name:"clock" enum:"wall,cpu" default:"wall" placeholder:"NAME" help:"wall, or cpu: the time that processors spend, of one thread, kernels with the host's part; for machines that do other work too. (default ${default})"`
@@ -37,7 +37,8 @@ type benchWorkloads struct {
 func (*benchCmd) Help() string {
 	return `Without a model: the bandwidth and arithmetic of this machine, then Sinter's workloads, each as a share
 of its limit and beside the peers that are installed, taking turns. Below 1 in the column of a peer,
-Sinter is faster.
+Sinter is faster. With --device and a GPU, such as cuda:0: the workloads of a GPU, as a share of a copy
+there, beside PyTorch on the same GPU: its calls, the same in CUDA graphs, and compiled by torch.compile.
 
 With a model, for each batch and concurrency: percentiles of the latency of a run, from host inputs to host
 outputs, items a second, and the most memory that tensors on the device and the process took. Where
@@ -70,17 +71,19 @@ func (c *benchCmd) Run(e *env) error {
 	}
 	m := &c.benchModel
 	if f := given(map[string]bool{"--input": m.Input != nil, "--dim": m.Dims != nil, "--batch": m.Batch != nil, "--concurrency": m.Concurrency != nil,
-		"--runs": m.Runs != nil, "--warmup": m.Warmup != nil, "--device": m.Device != ""}); f != "" {
+		"--runs": m.Runs != nil, "--warmup": m.Warmup != nil}); f != "" {
 		return usage("%s: only with a model", f)
 	}
 	return c.runWorkloads(e)
 }
 
 func (c *benchCmd) options(e *env) (suite.Options, error) {
-	o := suite.Options{Workloads: c.Workloads, Threads: c.Threads, Peers: c.Peers, Quick: c.Quick, CPU: c.Clock == "cpu",
+	o := suite.Options{Workloads: c.Workloads, Threads: c.Threads, Peers: c.Peers, Quick: c.Quick, CPU: c.Clock == "cpu", GPU: c.Device,
 		Where: peers.Options{Python: c.Python, NodePath: c.Node},
 		Note:  func(s string) { e.stderr.printf("%s\n", s) }}
 	switch {
+	case c.Device != "" && !isGPU(c.Device):
+		return o, usage("--device is %q, expected a GPU such as cuda:0, or a model beside it", c.Device)
 	case c.JSON && c.Markdown:
 		return o, usage("--json and --markdown: one of them")
 	case !c.Peer && c.Peers != nil:
@@ -97,15 +100,24 @@ func (c *benchCmd) options(e *env) (suite.Options, error) {
 	return o, nil
 }
 
+// isGPU reports whether the id of a device is one of a GPU: "cuda" or "cuda:1".
+func isGPU(id string) bool {
+	name, _, _ := strings.Cut(id, ":")
+	return name == "cuda"
+}
+
 func (c *benchCmd) runWorkloads(e *env) error {
 	o, err := c.options(e)
 	if err != nil {
 		return err
 	}
 	s, err := suite.Open(e.ctx, o)
-	if errors.Is(err, ir.ErrArgument) {
+	switch {
+	case errors.Is(err, ir.ErrArgument):
 		return usage("%v", err)
-	} else if err != nil {
+	case err != nil && o.GPU != "" && !known(o.GPU):
+		return usage("--device: %v", err)
+	case err != nil:
 		return err
 	}
 	defer s.Close()
@@ -129,11 +141,15 @@ func (c *benchCmd) runWorkloads(e *env) error {
 	for _, p := range m.Peers {
 		e.stdout.printf("Beside %s %s.\n", p.Peer, p.Version)
 	}
-	e.stdout.printf("\n%s\n", suite.Legend)
+	legend, table := suite.Legend, suite.NewTable
+	if o.GPU != "" {
+		legend, table = suite.LegendGPU, suite.NewGPUTable
+	}
+	e.stdout.printf("\n%s\n", legend)
 	if c.Clock == "cpu" {
 		e.stdout.printf("%s\n", suite.LegendCPU)
 	}
-	t := suite.NewTable(e.stdout, c.Markdown, names)
+	t := table(e.stdout, c.Markdown, names)
 	if err := s.Limits(e.ctx, t.Limit); err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/sinter-go/sinter/onnx"
 )
 
-// benchModel are the flags that apply with a model.
+// benchModel are the flags that apply with a model; the device is that of workloads too.
 type benchModel struct {
-	Device      string   `name:"device" placeholder:"ID" help:"Device to compute on; \"sinter devices\" lists them. (default: cpu)"`
+	Device      string   `name:"device" placeholder:"ID" help:"Device to compute on; \"sinter devices\" lists them. Without a model a GPU. (default: cpu)"`
 	Input       []string `name:"input" short:"i" sep:"none" placeholder:"NAME=WHAT" help:"An input as \"sinter run\" takes it; in random:SHAPE and zeros:SHAPE an extent B is the batch. (default: random, the first free extent is the batch)"`
 	Dims        []string `name:"dim" placeholder:"NAME=N" help:"Extent of a named dimension. (default: 1)"`
 	Batch       []int    `name:"batch" placeholder:"N,..." help:"Batch sizes. (default: 1)"`

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter"
 )
 
 func TestBenchUsageErrors(t *testing.T) {
@@ -19,8 +21,31 @@ func TestBenchUsageErrors(t *testing.T) {
 		"bench --json --markdown":            `--json and --markdown`,
 		"bench --batch 4 --runs 3":           `--batch, --runs: only with a model`,
 		"bench --threads 4096 --workloads a": `threads is 4096`,
+		"bench --device cpu":                 `--device is "cpu", expected a GPU such as cuda:0`,
+		"bench --device cuda:one":            `--device: `,
+		"bench --device cuda --threads 1":    `threads are [1], expected none for cuda`,
+		"bench --device cuda --clock cpu":    `not on cuda`,
+		"bench --device cuda --peers numpy":  `peer "numpy", expected some of [torch torch.graph torch.compile]`,
+		"bench --device cuda --workloads a":  `no workload fits "a"; there are the operations relu_mul_add,`,
 	} {
 		invoke(t, "", strings.Fields(args)...).want(t, args, exitUsage, "", want)
+	}
+}
+
+// TestBenchGPU: without a GPU the command says why there is none; with one it measures.
+func TestBenchGPU(t *testing.T) {
+	args := []string{"bench", "--device", "cuda:0", "--no-peer", "--quick", "--rounds", "1", "--workloads", "relu_mul_add/1M"}
+	n, why := 0, error(nil)
+	if d := sinter.Default().Drivers.Driver("cuda"); d == nil {
+		t.Skip("built without GPUs")
+	} else if n, why = d.Count(); n > 0 {
+		invoke(t, "", args...).want(t, "bench --device cuda:0", exitOK, "back to back", "")
+		return
+	}
+	r := invoke(t, "", args...)
+	r.want(t, "bench --device cuda:0", exitFailure, "", "device cuda:0")
+	if why != nil && !strings.Contains(r.stderr, why.Error()) {
+		t.Errorf("%s, expected %v in it", r.stderr, why)
 	}
 }
 

@@ -1,10 +1,21 @@
 """PyTorch, eager, as a peer."""
+import inspect
+
 import torch
 import torch.nn.functional as F
 
 from serve import Skip, serve
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "i8": torch.int8, "i32": torch.int32, "i64": torch.int64}
+
+# How calls are made; torch_cuda_peer.py sets what is otherwise on a GPU.
+ADAM = {}                     # options of the optimizer
+QUIET = torch.inference_mode  # around calls without gradients
+REUSE = True                  # products go to memory that is there
+
+
+def compiled(f):
+    return f
 
 
 def values(dtype, *shape):
@@ -17,10 +28,10 @@ def values(dtype, *shape):
 
 def inference(make):
     def wrapped(sizes, dtype):
-        run = make(sizes, dtype)
+        run = compiled(make(sizes, dtype))
 
         def call():
-            with torch.inference_mode():
+            with QUIET():
                 return run()
         return call
     wrapped.__name__ = make.__name__
@@ -52,10 +63,26 @@ def sigmoid(sizes, dtype):
     return lambda: torch.sigmoid(x, out=y)
 
 
+@inference
+def chain10(sizes, dtype):
+    x, w, b = (values(dtype, *sizes) for _ in range(3))
+
+    def run():
+        v = torch.addcmul(b, x, w).relu_().mul_(0.5).sub_(w).abs_().add_(1)
+        return torch.maximum(v, b).mul_(x).neg_()
+    return run
+
+
+def step_of(optimizer):
+    def step():  # torch.compile wants a function
+        optimizer.step()
+    return compiled(step)
+
+
 def adam(sizes, dtype):
     p = torch.nn.Parameter(values(dtype, *sizes))
     p.grad = values(dtype, *sizes)
-    return torch.optim.Adam([p], lr=1e-4).step
+    return step_of(torch.optim.Adam([p], lr=1e-4, **ADAM))
 
 
 @inference
@@ -84,6 +111,9 @@ def layer_norm(sizes, dtype):
 def rms_norm(sizes, dtype):
     rows, cols, axis = sizes
     x, g = values(dtype, rows, cols), values(dtype, sizes[axis])
+    fused = getattr(F, "rms_norm", None)
+    if fused and axis == 1:
+        return lambda: fused(x, (cols,), g, 1e-5)
     if axis == 0:
         g = g.unsqueeze(1)
     return lambda: x * torch.rsqrt(x.square().mean(axis, keepdim=True) + 1e-5) * g
@@ -180,15 +210,27 @@ def matmul(sizes, dtype):
     m, n, k = sizes
     if dtype[0] == "i":
         raise Skip("torch multiplies integers without a library")
-    a, b, c = values(dtype, m, k), values(dtype, k, n), values(dtype, m, n)
+    return product(values(dtype, m, k), values(dtype, k, n))
+
+
+def product(a, b):
+    if not REUSE:
+        return lambda: torch.mm(a, b)
+    c = torch.mm(a, b)
     return lambda: torch.mm(a, b, out=c)
 
 
 @inference
 def matmul_t(sizes, dtype):
     m, n, k = sizes
-    a, b, c = values(dtype, m, k), values(dtype, n, k), values(dtype, m, n)
-    return lambda: torch.mm(a, b.t(), out=c)
+    return product(values(dtype, m, k), values(dtype, n, k).t())
+
+
+@inference
+def linear_gelu(sizes, dtype):
+    m, n, k = sizes
+    x, w, b = values(dtype, m, k), values(dtype, k, n), values(dtype, n)
+    return lambda: F.gelu(torch.addmm(b, x, w))
 
 
 @inference
@@ -217,9 +259,13 @@ def attention(sizes, dtype):
 
 
 def train_mlp(sizes, dtype):
-    batch, width, hidden, classes = sizes
-    net = torch.nn.Sequential(torch.nn.Linear(width, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, classes)).to(DTYPES[dtype])
-    x, labels = values(dtype, batch, width), torch.randint(0, classes, (batch,))
+    batch, *widths = sizes  # of the inputs, of hidden layers, of the classes
+    net = torch.nn.Sequential(torch.nn.Linear(*widths[:2]))
+    for i in range(1, len(widths) - 1):
+        net.append(torch.nn.ReLU())
+        net.append(torch.nn.Linear(*widths[i:i + 2]))
+    net.to(DTYPES[dtype])
+    x, labels = values(dtype, batch, widths[0]), torch.randint(0, widths[-1], (batch,))
     return training(net, lambda: F.cross_entropy(net(x), labels))
 
 
@@ -229,25 +275,28 @@ def train_transformer(sizes, dtype):
     net = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).to(DTYPES[dtype])
     x, target = values(dtype, batch, length, width), values(dtype, batch, length, width)
     mask = torch.full((length, length), float("-inf")).triu(1)
-    return training(net, lambda: (net(x, mask) - target).square().mean())
+    # What does not know the mask looks at it, and waits for a GPU to do so.
+    known = {"is_causal": True} if "is_causal" in inspect.signature(net.forward).parameters else {}
+    return training(net, lambda: (net(x, mask, **known) - target).square().mean())
 
 
 def training(net, loss_of):
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, **ADAM)
+    loss, step = compiled(loss_of), step_of(optimizer)
 
     def run():
         optimizer.zero_grad(set_to_none=True)
-        loss_of().backward()
-        optimizer.step()
+        loss().backward()
+        step()
     return run
 
 
-WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, adam, softmax, log_softmax, layer_norm, rms_norm,
+WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, chain10, adam, softmax, log_softmax, layer_norm, rms_norm,
                                      cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, gather_rows,
-                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, conv2d, attention,
+                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention,
                                      train_mlp, train_transformer)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
-                  "matmul_packed": matmul})
+                  "matmul_packed": matmul, "train_mlp2": train_mlp})
 
 if __name__ == "__main__":
     torch.manual_seed(1)
