@@ -23,6 +23,9 @@ func (d *Device) recur(n *ir.Node) error {
 	}
 	d.counters.kernels.Add(1)
 	if d.accelerated() {
+		if done, err := d.attendWide(n, in, results, out); done || err != nil {
+			return d.settle(n, out, err)
+		}
 		return d.settle(n, out, d.onHost(n, out, func(from, to []Host) error {
 			return d.attendTo(n, hostTensors(from), hostTensors(to))
 		}))
@@ -36,6 +39,60 @@ func (d *Device) attendTo(n *ir.Node, in, out []attend.Tensor) error {
 		d.workers.runWork(work)
 	}
 	return err
+}
+
+// attendWide runs a recurrence on an accelerator, as a sequence of kernels; done is
+// false if it is one for the host.
+func (d *Device) attendWide(n *ir.Node, in, results []attend.Tensor, out []*entry) (done bool, err error) {
+	steps, scratch, err := d.wide.Plan(n, in, results)
+	if err != nil || steps == nil {
+		return false, err
+	}
+	var memory []*buffer
+	for _, t := range n.In {
+		memory = append(memory, d.store[t.ID].buf)
+	}
+	for _, e := range out {
+		memory = append(memory, e.buf)
+	}
+	own := len(memory)
+	defer func() { // behind the kernels that use it
+		for _, b := range memory[own:] {
+			d.pool.put(b)
+		}
+	}()
+	for _, size := range scratch {
+		b, err := d.memory(size)
+		if err != nil {
+			return false, err
+		}
+		memory = append(memory, b)
+	}
+	for i := range steps {
+		s := &steps[i]
+		k := d.wideReady[s.Kernel]
+		if k == nil {
+			made, err := d.ready(s.Kernel)
+			if err != nil {
+				return false, err
+			}
+			k = &made
+			if d.wideReady == nil {
+				d.wideReady = map[*kernel.Kernel]*ready{}
+			}
+			d.wideReady[s.Kernel] = k
+		}
+		p := part{ready: k, l: &kernel.Launch{Extents: s.Extents, Params: s.Params}}
+		for _, a := range s.Args {
+			b := memory[a.Memory]
+			p.l.Args = append(p.l.Args, operand(b, a.Offset, a.Strides, 0, 0))
+			p.buffers = append(p.buffers, b)
+		}
+		if _, _, err := d.runParts([]part{p}); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // hostTensors are contiguous tensors on the host.

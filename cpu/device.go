@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/internal/debug"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/attend"
 )
 
@@ -37,11 +38,13 @@ type Device struct {
 	closeOnce sync.Once
 	closing   sync.Mutex // guards the pool once the goroutine is gone
 
-	opaque   sync.Map // names of rows that have a routine
-	attend   *attend.Engine
-	kernels  kernels
-	counters counters
-	tuned    *tuning
+	opaque    sync.Map // names of rows that have a routine
+	attend    *attend.Engine
+	wide      attend.Wide // of an accelerator
+	wideReady map[*kernel.Kernel]*ready
+	kernels   kernels
+	counters  counters
+	tuned     *tuning
 }
 
 // maxErrors bounds the errors kept for Sync.
