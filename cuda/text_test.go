@@ -21,6 +21,7 @@ type texts struct {
 
 	mu      sync.Mutex
 	entries map[string]*ptx.Entry
+	idle    bool // nothing is computed
 	err     error
 }
 
@@ -58,6 +59,9 @@ func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err err
 	defer x.mu.Unlock()
 	for _, b := range parts {
 		p := b.Program.(*textProgram)
+		if x.idle {
+			continue
+		}
 		var base []uint64
 		for i := range b.Launch.Args {
 			base = append(base, uint64(uintptr(b.Launch.Args[i].Base)))

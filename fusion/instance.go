@@ -1,6 +1,8 @@
 package fusion
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -22,6 +24,7 @@ type instance struct {
 
 	guess   *entry // what is expected to be recorded
 	strayed bool   // and was not
+	apart   bool   // it began apart from what is guessed, with operations of that
 
 	// Of a sealed instance with virtual results:
 	virtual int               // results that may still ask for their recipe
@@ -210,7 +213,35 @@ func (s *Stream) site(in *instance, at int, op *Op, ask func() ir.Site) ir.Site 
 			return g.sites[at]
 		}
 	} else {
+		if (at == 0 || in.apart) && !op.faults { // of a constant, say, that joins what is guessed where it is used
+			i := s.joining(g, op)
+			if in.apart = i >= 0; i >= 0 {
+				if s.sites++; s.sites%siteChecks != 0 {
+					return g.sites[i]
+				}
+			}
+		}
 		in.strayed = true
 	}
 	return ask()
+}
+
+// joining returns where an operation that begins an instance of its own stood among
+// those guessed, -1 if nowhere: operations of one kind join in the order in which they
+// are recorded.
+func (s *Stream) joining(g *entry, op *Op) int {
+	if g == nil {
+		return -1
+	}
+	for range 2 { // from the last one on, then from the first
+		if s.joined > len(g.ops) {
+			s.joined = 0
+		}
+		if i := slices.Index(g.ops[s.joined:], op); i >= 0 {
+			s.joined += i + 1
+			return s.joined - 1
+		}
+		s.joined = 0
+	}
+	return -1
 }

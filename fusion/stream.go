@@ -39,6 +39,7 @@ type Stream struct {
 	infer   [inferences]inference
 	key     keyBuffer
 	sites   uint // lines taken from the last time
+	joined  int  // place behind the operation last found by joining
 }
 
 // NewStream makes a stream. The end of ctx ends waits for room in the device's
