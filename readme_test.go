@@ -101,15 +101,20 @@ func TestReadmeCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := blocks(t, "go")
-	if len(code) != 4 {
-		t.Fatalf("the README has %d Go blocks, expected 4", len(code))
+	if len(code) != 5 {
+		t.Fatalf("the README has %d Go blocks, expected 5", len(code))
 	}
+	programs := []string{"examples/model/main.go", "examples/gpu/main.go"} // in the order of the README
 	for i, b := range code {
 		if strings.HasPrefix(b, "package main") { // a program, which has a test of its own
-			program, err := os.ReadFile("examples/model/main.go")
-			if err != nil || b != string(program) {
-				t.Errorf("block %d of the README is not examples/model/main.go: %v", i, err)
+			if len(programs) == 0 {
+				t.Fatalf("block %d of the README is a program that has no test", i)
 			}
+			program, err := os.ReadFile(programs[0])
+			if err != nil || b != string(program) {
+				t.Errorf("block %d of the README is not %s: %v", i, programs[0], err)
+			}
+			programs = programs[1:]
 			continue
 		}
 		var indented strings.Builder
