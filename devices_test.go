@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // A device that was closed opens anew.
@@ -83,5 +85,13 @@ func TestArrayByHand(t *testing.T) {
 		if s := a.String(); len(s) < 6 || s[:6] != "error(" {
 			t.Errorf("printed %q", s)
 		}
+	}
+}
+
+// TestNoCUDA: a program without the package is told what is missing.
+func TestNoCUDA(t *testing.T) {
+	_, err := sinter.NewRuntime().Device("cuda:0")
+	if err == nil || ir.AsError(err).Kind != ir.ErrDevice || !strings.Contains(err.Error(), "sinter-go/sinter/cuda") {
+		t.Errorf("error %v", err)
 	}
 }

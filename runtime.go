@@ -2,6 +2,7 @@ package sinter
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/sinter-go/sinter/backend"
@@ -103,6 +104,9 @@ func (r *Runtime) Device(id string) (*Device, error) {
 	}
 	b, err := r.Drivers.Open(id)
 	if err != nil {
+		if name, _, _ := strings.Cut(id, ":"); name == "cuda" && r.Drivers.Driver(name) == nil {
+			err = &ir.Error{Kind: ir.ErrDevice, Msg: `GPUs need the import of "github.com/sinter-go/sinter/cuda"`, Cause: err}
+		}
 		return nil, err
 	}
 	return r.Adopt(b), nil
