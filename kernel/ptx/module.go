@@ -20,7 +20,7 @@ type Module struct {
 	// work of one row may be spread over the whole device.
 	single bool
 	depth  []int
-	form   *product // of shape tiled or matrix
+	form   *product // of shape tiled or matrix, and of sequential if it is a product
 	pairs  bool     // a product of bf16
 
 	mu      sync.Mutex
@@ -168,10 +168,14 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 			return m.refuse("a product of bf16 with more than matrix units do, whose bits are theirs")
 		}
 		m.shape = matrix
-	} else if p := productOf(m.k, false); p != nil && chunk%tiledDepth == 0 && m.k.Body[p.dot].Type.Size() >= 4 {
-		m.shape, m.form = tiled, p
 	} else {
 		m.shape = sequential
+		if p := productOf(m.k, false); p != nil && m.k.Body[p.dot].Type.Size() >= 4 {
+			m.form = p
+			if len(p.rows) > 0 && len(p.cols) > 0 && chunk%tiledDepth == 0 {
+				m.shape = tiled
+			}
+		}
 	}
 	m.tree = kernel.Tree{Kind: kernel.Sequential, Chunk: chunk, Lanes: 1}
 	return nil
@@ -187,6 +191,14 @@ func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
 		name += "_one"
 	}
 	return m.entry(name, tiledThreads, func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
+}
+
+func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
+	name := "skinny" + f.part.String() + mark(f.turned)
+	if f.part != finish {
+		name = fmt.Sprintf("skinny%dx%d%s_%s%s", f.lines, f.warps, f.part, mark(f.turned), mark(f.along))
+	}
+	return m.entry(name, f.threads(), func() (*emitter, error) { return emitSkinny(m.k, m.form, f) })
 }
 
 func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {

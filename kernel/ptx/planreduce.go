@@ -157,6 +157,9 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 
 func (m *Module) planSequential(p *Plan, l *kernel.Launch, base []uint64) error {
 	z := m.reduceSizes(l)
+	if m.skinny(l, z) {
+		return m.planSkinny(p, l, base, z)
+	}
 	if from, to := m.k.ReducedAxes(); to-from > 1 && z.group > math.MaxUint32 {
 		return m.refuse("a reduced group of %d elements", z.group)
 	}

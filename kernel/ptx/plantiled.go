@@ -12,6 +12,9 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	z := m.reduceSizes(l)
 	z.rows, z.cols = extent(l, m.form.rows), extent(l, m.form.cols)
 	batch := extent(l, m.form.batch)
+	if m.skinny(l, z) {
+		return m.planSkinny(p, l, base, z)
+	}
 	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
 		return m.halve(p, l, base, m.planTiled)
 	}

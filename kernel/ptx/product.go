@@ -13,7 +13,7 @@ type product struct {
 
 // productOf returns the form of a kernel, or nil: it has other reductions or
 // scans, or stores elements of the group; or, unless anything else would change bits,
-// may note faults, or one of its operands is the same everywhere.
+// may note faults.
 func productOf(k *kernel.Kernel, always bool) *product {
 	p := &product{dot: kernel.None}
 	levels := k.Levels()
@@ -48,9 +48,6 @@ func productOf(k *kernel.Kernel, always bool) *product {
 		default:
 			p.batch = append(p.batch, axis)
 		}
-	}
-	if !always && (len(p.rows) == 0 || len(p.cols) == 0) {
-		return nil
 	}
 	return p
 }

@@ -48,9 +48,35 @@ func specs() []ptxtest.Spec {
 	out = append(out, ptxtest.Products(5, 3, 7)...) // the simulator is slow at these
 	out = append(out, ptxtest.Products(8, 36, 20)[3:7]...)
 	out = append(out, ptxtest.Products(3, 1040, 8)[0])
+	out = append(out, skinnySpecs()...)
 	for _, n := range []int64{1, 9, 1024, 1025, 2500} {
 		out = append(out, ptxtest.Scans(3, n)...)
 	}
+	return out
+}
+
+// skinnySpecs are products with few rows or columns: all forms of a few sizes, and one
+// form each of those that take other ways.
+func skinnySpecs() []ptxtest.Spec {
+	var out []ptxtest.Spec
+	out = append(out, ptxtest.Skinny(3, 300, 7)...)
+	out = append(out, ptxtest.Skinny(2, 1028, 5)...)
+	for _, k := range []int64{1, 255, 256, 1000, 1024, 1025, 2500} {
+		out = append(out, ptxtest.Skinny(1, k, 3)[0], ptxtest.Skinny(1, k, 3)[5])
+		out = append(out, ptxtest.VectorProducts(k, 9)[:2]...)
+	}
+	for i, s := range ptxtest.Skinny(2, 9300, 1) { // chunks in scratch memory
+		if i%4 == 1 || strings.Contains(s.Name, "batches") {
+			out = append(out, s)
+		}
+	}
+	out = append(out, ptxtest.Skinny(16, 1025, 2)[:6]...)
+	out = append(out, ptxtest.Skinny(5, 300, 40)...)
+	out = append(out, ptxtest.Skinny(40, 300, 5)...) // few columns
+	out = append(out, ptxtest.Skinny(36, 1030, 1)[9:14]...)
+	out = append(out, ptxtest.Skinny(35, 1030, 16)[0])
+	out = append(out, ptxtest.VectorProducts(1030, 10)...)
+	out = append(out, ptxtest.VectorProducts(9300, 1)[:2]...)
 	return out
 }
 

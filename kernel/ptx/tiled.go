@@ -300,13 +300,17 @@ func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
 func (e *tiledEmitter) step(x, z []reg) {
 	for i := range x {
 		for j := range z {
-			r := e.acc[i][j]
-			if e.t.IsFloat() {
-				e.op("fma.rn"+suffix(e.t), r, x[i], z[j], r)
-			} else {
-				e.op("mad.lo"+suffix(e.t), r, x[i], z[j], r)
-			}
+			e.accumulate(e.acc[i][j], x[i], z[j])
 		}
+	}
+}
+
+// accumulate adds a product to a sum.
+func (e *tiledEmitter) accumulate(sum, x, z reg) {
+	if e.t.IsFloat() {
+		e.op("fma.rn"+suffix(e.t), sum, x, z, sum)
+	} else {
+		e.op("mad.lo"+suffix(e.t), sum, x, z, sum)
 	}
 }
 

@@ -1,0 +1,276 @@
+package ptx
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+// A step behind the end of a chunk must change no sum, be it -0. The few are -0 there,
+// the many +0: their product, -0, is what addition leaves everything as it is with.
+
+// walker holds the addresses of an operand's arguments for the next stretch.
+type walker struct {
+	e  *skinnyEmitter
+	at map[int]reg
+}
+
+// newWalker begins at a line, whose place idx is, and at a step of the group.
+func (e *skinnyEmitter) newWalker(s *strip, idx []reg, first reg) walker {
+	w := walker{e, map[int]reg{}}
+	k := e.p.reduced[0]
+	for _, r := range s.loads {
+		arg := int(e.k.Body[r].Imm)
+		if w.at[arg] != "" {
+			continue
+		}
+		p, a := e.ptr[arg], e.k.Args[arg]
+		move := func(axis int, by reg) {
+			switch a.Access[axis] {
+			case kernel.Unit:
+				p = e.to(b64, "mad.lo.s64", by, fmt.Sprint(a.Type.Size()), p)
+			case kernel.Strided:
+				p = e.to(b64, "mad.lo.s64", by, e.slotReg(slotStride, arg, axis), p)
+			}
+		}
+		for _, axis := range s.axes {
+			move(axis, idx[axis])
+		}
+		move(k, first)
+		w.at[arg] = e.to(b64, "mov.b64", p)
+	}
+	return w
+}
+
+// several is a multiple of the way from one step to the next.
+func (w walker) several(arg, n int) reg {
+	e := w.e
+	stride := e.slotReg(slotStride, arg, e.p.reduced[0])
+	return e.head(fmt.Sprintf("stride of %d times %d", arg, n), func() reg {
+		return e.def(b64, "mul.lo.s64", stride, fmt.Sprint(n))
+	})
+}
+
+// advance goes on by a stretch.
+func (w walker) advance(s *strip) {
+	done := map[int]bool{}
+	for _, r := range s.loads {
+		arg := int(w.e.k.Body[r].Imm)
+		if done[arg] {
+			continue
+		}
+		done[arg] = true
+		p := w.at[arg]
+		switch a := w.e.k.Args[arg]; a.Access[w.e.p.reduced[0]] {
+		case kernel.Unit:
+			w.e.op("add.s64", p, p, fmt.Sprint(w.e.steps*a.Type.Size()))
+		case kernel.Strided:
+			w.e.op("add.s64", p, p, w.several(arg, w.e.steps))
+		}
+	}
+}
+
+// indexAt is the logical index of an element: along the group, `by` steps behind the
+// place of the stretch.
+func (e *skinnyEmitter) indexAt(idx []reg, by func(lane int) reg) func(axis, lane int) reg {
+	return func(axis, lane int) reg {
+		at := idx[axis]
+		if axis == e.p.reduced[0] {
+			at = e.to(b64, "add.s64", e.position, by(lane))
+		}
+		if at == "" {
+			return ""
+		}
+		return e.to(b64, "add.s64", e.slotReg(slotStart, axis, 0), at)
+	}
+}
+
+// fewWalk brings the few lines: the lanes of a warp share the elements of a stretch.
+type fewWalk struct {
+	e     *skinnyEmitter
+	parts []fewPart
+}
+
+type fewPart struct {
+	walker
+	idx    []reg
+	step   reg // in the stretch
+	inside reg // predicate: there is such a line; "" if there always is
+	stored reg // and it has a place
+}
+
+func (e *skinnyEmitter) newFew() *fewWalk {
+	f := &fewWalk{e: e}
+	total := e.f.lines * e.steps
+	for n := 0; n < total; n += 32 {
+		linear := e.to(b32, "add.u32", e.lane, fmt.Sprint(n))
+		p := fewPart{step: e.to(b32, "and.b32", linear, fmt.Sprint(e.steps-1)), idx: append([]reg(nil), e.batch...)}
+		line := e.to(b64, "cvt.u64.u32", e.to(b32, "shr.u32", linear, fmt.Sprint(bits.TrailingZeros(uint(e.steps)))))
+		if e.f.lines > 1 || total < 32 {
+			p.inside = e.to(pred, "setp.lt.s64", line, e.few.extent)
+		}
+		if total < 32 {
+			p.stored = e.to(pred, "setp.lt.u32", linear, fmt.Sprint(total))
+		}
+		e.locate(line, e.few, p.idx)
+		p.walker = e.newWalker(e.few, p.idx, e.to(b64, "add.s64", e.position, e.to(b64, "cvt.u64.u32", p.step)))
+		f.parts = append(f.parts, p)
+	}
+	return f
+}
+
+func (f *fewWalk) advance() {
+	for _, p := range f.parts {
+		p.walker.advance(f.e.few)
+	}
+}
+
+// tile makes a part of a stretch.
+func (f *fewWalk) tile(i int) *tile {
+	p, e := f.parts[i], f.e
+	t := &tile{n: 1, vals: map[kernel.Ref][]reg{}, refs: e.few.refs}
+	t.guard = e.to(pred, "setp.lt.s32", p.step, e.rest)
+	if p.inside != "" {
+		t.guard = e.to(pred, "and.pred", t.guard, p.inside)
+	}
+	t.address = func(arg int) (reg, int64) { return p.at[arg], 0 }
+	t.index = e.indexAt(p.idx, func(int) reg { return e.to(b64, "cvt.u64.u32", p.step) })
+	return t
+}
+
+// put computes a stretch from what was loaded, and writes it to the buffer.
+func (f *fewWalk) put(held []map[kernel.Ref][]reg) error {
+	e := f.e
+	c := classOf(e.t)
+	nothing := uint64(0)
+	if e.t.IsFloat() { // -0
+		nothing = 1 << (e.t.Bits() - 1)
+	}
+	to := e.to(b64, "add.s64", e.buffer, e.to(b64, "mul.wide.u32", e.lane, fmt.Sprint(e.size)))
+	for i := range f.parts {
+		t := f.tile(i)
+		for r, v := range held[i] {
+			t.vals[r] = v
+		}
+		if err := e.evalTile(t.refs, t); err != nil {
+			return err
+		}
+		v := e.to(c, "selp"+classType[c], e.value(e.few.value, t, 0), e.constant(c, nothing), t.guard)
+		e.opIf(f.parts[i].stored, "st.shared"+classType[c], mem(to, int64(32*i*e.size)), v)
+	}
+	return nil
+}
+
+// manyWalk brings the many lines, one to a thread.
+type manyWalk struct {
+	walker
+	n int // steps read at once
+}
+
+func (e *skinnyEmitter) newMany() *manyWalk {
+	m := &manyWalk{e.newWalker(e.many, e.at, e.position), 1}
+	if e.f.along {
+		m.n = 4
+	}
+	return m
+}
+
+// load brings a stretch. What says whether there is a step stands beside its loads:
+// there are few registers for that.
+func (m *manyWalk) load() ([]*tile, error) {
+	e := m.e
+	var out []*tile
+	eights := map[[2]int]reg{} // addresses of every eighth step, by argument and step
+	for u := 0; u < e.steps; u += m.n {
+		t := m.tile(u)
+		t.address = func(arg int) (reg, int64) {
+			a := e.k.Args[arg]
+			switch a.Access[e.p.reduced[0]] {
+			case kernel.Unit:
+				return m.at[arg], int64(u * a.Type.Size())
+			case kernel.Broadcast:
+				return m.at[arg], 0
+			}
+			// Multiples of the stride are at hand, so that no long chain of additions
+			// holds the loads back.
+			base, at := m.at[arg], u&^7
+			if at > 0 {
+				key := [2]int{arg, at}
+				if eights[key] == "" {
+					eights[key] = e.to(b64, "add.s64", base, m.several(arg, at))
+				}
+				base = eights[key]
+			}
+			if u > at {
+				base = e.to(b64, "add.s64", base, m.several(arg, u-at))
+			}
+			return base, 0
+		}
+		t.load = func(in *kernel.Instr) []reg {
+			p, off := t.address(int(in.Imm))
+			if m.n == 1 || e.k.Args[in.Imm].Access[e.p.reduced[0]] != kernel.Broadcast {
+				return e.loadVector(in.Type, m.n, p, off, t.guard)
+			}
+			out := make([]reg, m.n)
+			out[0] = e.loadOne(in.Type, p, off, t.guard)
+			for i := range out {
+				out[i] = out[0]
+			}
+			return out
+		}
+		if err := e.evalTile(e.many.loads, t); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	m.advance(e.many)
+	return out, nil
+}
+
+// tile makes the part of a stretch that begins at a step of it.
+func (m *manyWalk) tile(u int) *tile {
+	e := m.e
+	t := &tile{n: m.n, vals: map[kernel.Ref][]reg{}, refs: e.many.refs}
+	t.guard = e.to(pred, "setp.gt.s32", e.left, fmt.Sprint(u))
+	t.index = e.indexAt(e.at, func(lane int) reg { return reg(fmt.Sprint(u + lane)) })
+	return t
+}
+
+// values computes a stretch from what was loaded.
+func (m *manyWalk) values(held []map[kernel.Ref][]reg) ([]reg, error) {
+	e := m.e
+	c := classOf(e.t)
+	zero := e.zeroOutside(e.many.value)
+	var out []reg
+	for i := range held {
+		t := m.tile(i * m.n)
+		for r, v := range held[i] {
+			t.vals[r] = v
+		}
+		if err := e.evalTile(t.refs, t); err != nil {
+			return nil, err
+		}
+		for n := range m.n {
+			v := e.value(e.many.value, t, n)
+			if zero {
+				v = e.to(c, "mov"+classType[c], v) // its own register takes the next stretch
+			} else {
+				v = e.to(c, "selp"+classType[c], v, e.constant(c, 0), t.guard)
+			}
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// zeroOutside reports whether a value is +0 where a guard keeps its loads from
+// reading memory.
+func (e *skinnyEmitter) zeroOutside(v kernel.Ref) bool {
+	in := &e.k.Body[v]
+	if in.Op == kernel.OpCvt {
+		in = &e.k.Body[in.A]
+	}
+	return in.Op == kernel.OpLoad && e.depth[v] >= elementDepth && in.Type != ir.Bool
+}
