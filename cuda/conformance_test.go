@@ -73,6 +73,10 @@ func conformanceSpecs(elements int64) []ptxtest.Spec {
 	for _, n := range []int64{1, 9, 1024, 1025, 5000} {
 		out = append(out, ptxtest.Scans(300, n)...)
 	}
+	for _, d := range [][3]int64{{1, 4096, 1000}, {3, 1025, 300}, {16, 2500, 132}, {300, 1028, 1}, {2, 9300, 70}, {20, 300, 20}} {
+		out = append(out, ptxtest.Skinny(d[0], d[1], d[2])...)
+		out = append(out, ptxtest.VectorProducts(d[1], d[2])...)
+	}
 	out = append(out, ptxtest.FirstAxisTypes(500, 70, kernel.ColumnsTree)...)
 	out = append(out, ptxtest.FirstAxisTypes(5000, 20, kernel.ColumnsTree)...)
 	return out

@@ -106,6 +106,9 @@ func (g *gpu) Describe(i *backend.Info) {
 		name = "an NVIDIA GPU"
 	}
 	i.Detail = fmt.Sprintf("%s, kernels by ptx for compute capability %d.%d", name, g.target.Major, g.target.Minor)
+	if bus, err := g.dev.PCIBusID(); err == nil {
+		i.Extra["bus"] = bus
+	}
 	i.Extra["multiprocessors"] = strconv.Itoa(g.target.Multiprocessors)
 	i.Extra["driver"] = fmt.Sprintf("CUDA %d.%d", g.lib.Version()/1000, g.lib.Version()%1000/10)
 	if total, err := g.dev.TotalMemory(); err == nil {

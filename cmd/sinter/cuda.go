@@ -2,6 +2,26 @@
 
 package main
 
-// GPUs of NVIDIA. The driver's library is opened when a device is; to be able to do so,
-// the command is linked with the system's C library. With the tag nocuda it is static.
-import _ "github.com/sinter-go/sinter/cuda"
+import (
+	// GPUs of NVIDIA. The driver's library is opened when a device is; to be able to do
+	// so, the command is linked with the system's C library. With the tag nocuda it is
+	// static.
+	_ "github.com/sinter-go/sinter/cuda"
+	"github.com/sinter-go/sinter/cuda/nvml"
+)
+
+func init() { figuresOf = gpuFigures }
+
+// gpuFigures are temperature, power and the like of the GPU at a place on the bus; none
+// where the management library is not installed.
+func gpuFigures(bus string) map[string]string {
+	lib, err := nvml.Open()
+	if err != nil {
+		return nil
+	}
+	f, err := lib.Figures(bus)
+	if err != nil {
+		return nil
+	}
+	return f.Facts()
+}

@@ -72,7 +72,14 @@ func listDevices(drivers *backend.Registry) []deviceInfo {
 	return out
 }
 
+// figuresOf tells what a device on the bus does right now; nil in a build without GPUs.
+var figuresOf func(bus string) map[string]string
+
 func describeDevice(driver string, i backend.Info) deviceInfo {
+	if bus := i.Extra["bus"]; bus != "" && figuresOf != nil {
+		i.Extra = maps.Clone(i.Extra)
+		maps.Copy(i.Extra, figuresOf(bus))
+	}
 	d := deviceInfo{ID: i.ID, Driver: driver, Kind: i.Kind, Detail: i.Detail, Threads: i.Threads,
 		Memory: i.Memory, Limits: i.Limits, Extra: i.Extra}
 	for _, t := range i.DTypes {

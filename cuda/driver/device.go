@@ -45,6 +45,14 @@ func (v Device) TotalMemory() (uint64, error) {
 	return *n, err
 }
 
+// PCIBusID is the place of the device on the bus: 0000:81:00.0.
+func (v Device) PCIBusID() (string, error) {
+	b := make([]byte, 32)
+	err := v.d.check("cuDeviceGetPCIBusId", call(v.d.fn.deviceGetPCIBusID,
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(v.handle)))
+	return bytesToString(b), err
+}
+
 // Attribute names a device property by the driver's own number.
 type Attribute int
 

@@ -24,7 +24,7 @@ type functions struct {
 	graphInstantiate, graphLaunch, graphDestroy, graphExecDestroy   uintptr
 	memAllocAsync, memFreeAsync                                     uintptr
 	deviceGetDefaultMemPool, memPoolSetAttribute, memPoolTrimTo     uintptr
-	eventQuery                                                      uintptr
+	eventQuery, deviceGetPCIBusID                                   uintptr
 	graphCreate, graphAddMemset                                     uintptr
 	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
@@ -115,6 +115,7 @@ func (f *functions) symbols() []symbol {
 		{"cuMemPoolSetAttribute", &f.memPoolSetAttribute, ""},
 		{"cuMemPoolTrimTo", &f.memPoolTrimTo, ""},
 		{"cuEventQuery", &f.eventQuery, ""},
+		{"cuDeviceGetPCIBusId", &f.deviceGetPCIBusID, ""},
 		{"cuGraphCreate", &f.graphCreate, ""},
 		{"cuGraphAddMemsetNode", &f.graphAddMemset, ""},
 		{"cuGraphAddKernelNode_v2", &f.graphAddKernel, optional},

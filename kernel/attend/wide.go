@@ -297,7 +297,9 @@ func (p *wide) plus(to, acc block, factor *block, w, x block, n, width, k int64)
 		}
 		zero := b.number(0)
 		x = b.Op(kernel.OpSelect, b.c, b.Op(kernel.OpEq, ir.Bool, w, zero), zero, x)
-		sum := b.Reduce(kernel.Dot, kernel.DotTree, w, x)
+		// Adding +0 leaves no sign to a sum of nothing, so that a device may skip what
+		// takes no part.
+		sum := b.Op(kernel.OpAdd, b.c, b.Reduce(kernel.Dot, kernel.DotTree, w, x), zero)
 		b.give(b.Op(kernel.OpFma, b.c, acc, a, sum))
 	}, []kernel.AxisKind{par, par, red}, []int64{n, width, k}, nil, append(args, wideArg{to, 0, 1})...)
 }

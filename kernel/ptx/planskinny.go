@@ -8,6 +8,9 @@ import (
 
 // skinny reports whether a product runs as one with few rows or columns.
 func (m *Module) skinny(l *kernel.Launch, z sizes) bool {
+	if m.form != nil && m.form.guard {
+		return false
+	}
 	if m.form == nil || m.shape == matrix || len(m.form.reduced) != 1 || z.group < skinnyGroup || m.tree.Chunk > math.MaxInt32 {
 		return false
 	}

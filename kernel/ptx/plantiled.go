@@ -20,12 +20,12 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
 	tiles := func(f tiledForm) int64 {
-		return batch * ((z.rows + int64(16*f.rows) - 1) / int64(16*f.rows)) * ((z.cols + int64(16*f.cols) - 1) / int64(16*f.cols))
+		tall, wide := int64(f.lanes()*f.rows), int64(f.lanes()*f.cols)
+		return batch * ((z.rows + tall - 1) / tall) * ((z.cols + wide - 1) / wide)
 	}
-	dot := &m.k.Body[m.form.dot]
-	f.x = m.lineupOf(l, base, dot.A, m.form.rows)
-	f.z = m.lineupOf(l, base, dot.B, m.form.cols)
-	if dot.Type.Size() == 4 { // wide where rows of the second operand are copied as they are
+	f.x = m.lineupOf(l, base, m.form.x, m.form.rows)
+	f.z = m.lineupOf(l, base, m.form.z, m.form.cols)
+	if m.k.Body[m.form.dot].Type.Size() == 4 { // wide where rows of the second operand are copied as they are
 		g := tiledForm{rows: 4, cols: 16}
 		if f.z != alongTile {
 			g.rows, g.cols = 8, 8
@@ -33,6 +33,9 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 		if tiles(g) >= m.target.sms() {
 			f.rows, f.cols = g.rows, g.cols
 		}
+	}
+	if f.rows == 4 && f.cols == 4 && tiles(f) < m.target.sms() { // more multiprocessors take part
+		f.narrow = true
 	}
 	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile

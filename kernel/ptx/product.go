@@ -7,7 +7,9 @@ import "github.com/sinter-go/sinter/kernel"
 // results), the second alone (a column), or both or neither (the batch).
 type product struct {
 	dot            kernel.Ref
-	rows, cols     []int // parallel axes
+	x, z           kernel.Ref // its operands
+	guard          bool       // z is taken for 0 where x is 0: then there is nothing to add
+	rows, cols     []int      // parallel axes
 	batch, reduced []int
 }
 
@@ -34,13 +36,17 @@ func productOf(k *kernel.Kernel, always bool) *product {
 	if p.dot == kernel.None || k.HasFault() && !always {
 		return nil
 	}
+	p.x, p.z = k.Body[p.dot].A, k.Body[p.dot].B
+	if v := guarded(k, p); v != kernel.None && !always {
+		p.z, p.guard = v, true
+	}
 	for axis, kind := range k.Axes {
 		if kind == kernel.Reduced {
 			p.reduced = append(p.reduced, axis)
 			continue
 		}
 		v := varies(k, axis)
-		switch x, z := v[k.Body[p.dot].A], v[k.Body[p.dot].B]; {
+		switch x, z := v[p.x], v[p.z]; {
 		case x && !z:
 			p.rows = append(p.rows, axis)
 		case z && !x:
@@ -50,6 +56,33 @@ func productOf(k *kernel.Kernel, always bool) *product {
 		}
 	}
 	return p
+}
+
+// guarded returns v where z is select(x == 0, 0, v), and +0 is added to the sum before
+// it is used, or None. Leaving out what is multiplied by 0 then changes no bit: it
+// could only have changed the sign of a sum that is 0.
+func guarded(k *kernel.Kernel, p *product) kernel.Ref {
+	x, z := p.x, p.z
+	zero := func(r kernel.Ref) bool {
+		in := &k.Body[r]
+		return in.Op == kernel.OpConst && in.Imm == 0
+	}
+	for i := range k.Body {
+		in, uses := &k.Body[i], false
+		in.Operands(func(r kernel.Ref) { uses = uses || r == p.dot })
+		if uses && !(in.Op == kernel.OpAdd && (in.A == p.dot && zero(in.B) || in.B == p.dot && zero(in.A))) {
+			return kernel.None
+		}
+	}
+	s := &k.Body[z]
+	if s.Op != kernel.OpSelect || !s.Type.IsFloat() || !zero(s.B) {
+		return kernel.None
+	}
+	eq := &k.Body[s.A]
+	if eq.Op == kernel.OpEq && (eq.A == x && zero(eq.B) || eq.B == x && zero(eq.A)) {
+		return s.C
+	}
+	return kernel.None
 }
 
 // varies says of every value whether it changes along an axis.

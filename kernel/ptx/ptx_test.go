@@ -59,6 +59,11 @@ func specs() []ptxtest.Spec {
 // form each of those that take other ways.
 func skinnySpecs() []ptxtest.Spec {
 	var out []ptxtest.Spec
+	for _, s := range append(ptxtest.Skinny(3, 100, 7), ptxtest.Skinny(20, 300, 20)...) { // a slab that is not full
+		if strings.Contains(s.Name, "of -0") {
+			out = append(out, s)
+		}
+	}
 	out = append(out, ptxtest.Skinny(3, 300, 7)...)
 	out = append(out, ptxtest.Skinny(2, 1028, 5)...)
 	for _, k := range []int64{1, 255, 256, 1000, 1024, 1025, 2500} {
@@ -276,6 +281,20 @@ func TestMatrixText(t *testing.T) {
 					t.Errorf("%s: map %d at %#x", s.Name, i, m.Base)
 				}
 			}
+		}
+	}
+}
+
+// TestGuarded: products that leave out what is multiplied by 0 are tiled ones.
+func TestGuarded(t *testing.T) {
+	for _, s := range ptxtest.Products(5, 3, 7) {
+		m, err := Generate(s.Shape().Kernel, Target{Major: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Contains(s.Name, "of what is not 0")
+		if m.form == nil || m.form.guard != want || want && m.shape != tiled {
+			t.Errorf("%s: shape %d, %+v", s.Name, m.shape, m.form)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -18,13 +19,23 @@ type tiledForm struct {
 	x, z       lineup
 	out        lineup // axis of vectors of results: along the columns or none
 	one        bool   // the group is one chunk
+	narrow     bool   // a block is 64 threads, its tile 8·rows by 8·cols
 }
 
 const (
-	tiledThreads = 256
-	tiledDepth   = 16
-	tiledPad     = 4 // elements between rows of a slab, so that turned stores spread over the banks
+	tiledDepth = 16
+	tiledPad   = 4 // elements between rows of a slab, so that turned stores spread over the banks
 )
+
+// lanes is how many threads of a block lie along the rows, and along the columns.
+func (f tiledForm) lanes() int {
+	if f.narrow {
+		return 8
+	}
+	return 16
+}
+
+func (f tiledForm) threads() int { return f.lanes() * f.lanes() }
 
 // lineup says along which axis four neighbours are read or written at once.
 type lineup uint8
@@ -55,6 +66,7 @@ type tiledEmitter struct {
 	x, z  *side
 	acc   [][]reg
 	base  reg // of shared memory
+	guard reg // whether the next product takes part, "" if all do
 }
 
 // side is one operand of the product on its way to shared memory.
@@ -73,14 +85,14 @@ type side struct {
 
 // bytes is what a buffer of two slabs takes.
 func (f tiledForm) bufferBytes(size int) int {
-	return tiledDepth * size * (16*f.rows + tiledPad + 16*f.cols + tiledPad)
+	return tiledDepth * size * (f.lanes()*(f.rows+f.cols) + 2*tiledPad)
 }
 
 // shared is the dynamic shared memory of a block.
 func (f tiledForm) shared(size int) int {
 	n := 2 * f.bufferBytes(size)
 	if !f.one {
-		n += tiledThreads * size * f.rows * f.cols
+		n += f.threads() * size * f.rows * f.cols
 	}
 	return n
 }
@@ -118,7 +130,7 @@ func (e *tiledEmitter) begin() {
 	e.tid = e.tidHead()
 	e.group = e.slotReg(slotGroup, 0, 0)
 	e.rows, e.cols = e.slotReg(slotRows, 0, 0), e.slotReg(slotColumns, 0, 0)
-	bm, bn := int64(16*e.form.rows), int64(16*e.form.cols)
+	bm, bn := int64(e.form.lanes()*e.form.rows), int64(e.form.lanes()*e.form.cols)
 	// Blocks of eight tile rows at a time share what they read of both operands.
 	tiles := func(n reg, of int64) reg {
 		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
@@ -141,10 +153,10 @@ func (e *tiledEmitter) begin() {
 	e.axisAt = func(axis int) reg { return e.slotReg(slotStart, axis, 0) } // nothing uniform asks
 	e.addresses(e.batch)
 	e.base = e.def(b64, "mov.u64", "dyn")
-	dot := &e.k.Body[e.p.dot]
-	slab := tiledDepth * e.size * (16*e.form.rows + tiledPad)
-	e.x = &side{plain: e.plainCopies(dot.A), value: dot.A, refs: e.upTo(dot.A), axes: e.p.rows, along: e.form.x, wide: 16 * e.form.rows, origin: e.row0, extent: e.rows}
-	e.z = &side{plain: e.plainCopies(dot.B), value: dot.B, refs: e.upTo(dot.B), axes: e.p.cols, along: e.form.z, wide: 16 * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
+	n := e.form.lanes()
+	slab := tiledDepth * e.size * (n*e.form.rows + tiledPad)
+	e.x = &side{plain: e.plainCopies(e.p.x), value: e.p.x, refs: e.upTo(e.p.x), axes: e.p.rows, along: e.form.x, wide: n * e.form.rows, origin: e.row0, extent: e.rows}
+	e.z = &side{plain: e.plainCopies(e.p.z), value: e.p.z, refs: e.upTo(e.p.z), axes: e.p.cols, along: e.form.z, wide: n * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
 }
 
 // upTo lists, in body order, what values need, the product itself excluded.
@@ -208,6 +220,9 @@ func (e *tiledEmitter) multiply() error {
 		if e.x.plain || e.z.plain {
 			e.op("cp.async.wait_all")
 		}
+		if e.t.IsFloat() {
+			e.padSteps(k, next)
+		}
 		return nil
 	}
 	tiles, err := load()
@@ -267,6 +282,27 @@ func (e *tiledEmitter) multiply() error {
 	return nil
 }
 
+// padSteps makes the steps of a slab beyond the group -0 in the first operand: as they
+// are 0 in the second, each adds -0, which changes no sum, be it -0 itself.
+func (e *tiledEmitter) padSteps(k, buffer reg) {
+	done := e.label()
+	left := e.to(b64, "sub.s64", e.group, k)
+	e.opIf(e.to(pred, "setp.ge.s64", left, fmt.Sprint(tiledDepth)), "bra", done)
+	e.op("bar.sync", "0") // zeros of other threads are there
+	steps := e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
+	c, s := classOf(e.t), e.x
+	minus := e.constant(c, 1<<(8*e.size-1))
+	for at := 0; at < s.wide*tiledDepth; at += e.form.threads() {
+		i := e.to(b32, "add.u32", e.tid, fmt.Sprint(at))
+		step := e.to(b32, "shr.u32", i, fmt.Sprint(bits.TrailingZeros(uint(s.wide))))
+		line := e.to(b32, "and.b32", i, fmt.Sprint(s.wide-1))
+		place := e.to(b32, "mad.lo.u32", step, fmt.Sprint(s.wide+tiledPad), line)
+		p := e.to(b64, "add.s64", buffer, e.to(b64, "mul.wide.u32", place, fmt.Sprint(e.size)))
+		e.opIf(e.to(pred, "setp.ge.u32", step, steps), "st.shared"+classType[c], mem(p, int64(s.at)), minus)
+	}
+	e.place(done)
+}
+
 func (e *tiledEmitter) clear() {
 	for _, row := range e.acc {
 		for _, r := range row {
@@ -278,8 +314,8 @@ func (e *tiledEmitter) clear() {
 // fragments reads the thread's part of one column of the first slab and of one row of
 // the second.
 func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
-	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, "15") })
-	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, "4") })
+	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, fmt.Sprint(e.form.lanes()-1)) })
+	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(e.form.lanes())))) })
 	// Threads of a warp read neighbouring fours.
 	at := func(name string, lane reg) reg {
 		return e.head(name, func() reg { return e.def(b64, "mul.wide.u32", lane, fmt.Sprint(4*e.size)) })
@@ -288,7 +324,7 @@ func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
 		var out []reg
 		p := e.to(b64, "add.s64", buffer, lane)
 		for i := range n / 4 {
-			off := int64(s.at + e.size*(kk*(s.wide+tiledPad)+64*i))
+			off := int64(s.at + e.size*(kk*(s.wide+tiledPad)+4*e.form.lanes()*i))
 			out = append(out, e.sharedFour(p, off)...)
 		}
 		return out
@@ -299,6 +335,9 @@ func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
 // step multiplies every element of x with every one of z.
 func (e *tiledEmitter) step(x, z []reg) {
 	for i := range x {
+		if e.p.guard { // NaN is not 0
+			e.guard = e.to(pred, "setp.neu"+suffix(e.t), x[i], e.constant(classOf(e.t), 0))
+		}
 		for j := range z {
 			e.accumulate(e.acc[i][j], x[i], z[j])
 		}
@@ -307,7 +346,9 @@ func (e *tiledEmitter) step(x, z []reg) {
 
 // accumulate adds a product to a sum.
 func (e *tiledEmitter) accumulate(sum, x, z reg) {
-	if e.t.IsFloat() {
+	if e.guard != "" {
+		e.opIf(e.guard, "fma.rn"+suffix(e.t), sum, x, z, sum)
+	} else if e.t.IsFloat() {
 		e.op("fma.rn"+suffix(e.t), sum, x, z, sum)
 	} else {
 		e.op("mad.lo"+suffix(e.t), sum, x, z, sum)
@@ -342,7 +383,7 @@ func (e *tiledEmitter) total(i, j int) string {
 	p := e.head("totals", func() reg {
 		return e.def(b64, "add.s64", e.base, e.def(b64, "mul.wide.u32", e.tid, fmt.Sprint(e.size)))
 	})
-	return mem(p, int64(2*e.form.bufferBytes(e.size)+tiledThreads*e.size*(i*e.form.cols+j)))
+	return mem(p, int64(2*e.form.bufferBytes(e.size)+e.form.threads()*e.size*(i*e.form.cols+j)))
 }
 
 // fold adds the chunk in the accumulators to the totals; the first one is taken as
