@@ -56,13 +56,19 @@ func (s *Suite) copyLimit(ctx context.Context, c workload.Cost) (*bound, func(),
 	}}, copying.run.Release, nil
 }
 
-// backToBack measures a call among others that are queued behind one another, without
-// a window: a GPU is then free to launch what it knows as it likes. There are at least
-// three calls; numbers that take too little time are what warms up the next one.
+// backToBack measures a call among others that are queued behind one another, captured
+// where it can be, without a window: a GPU is then free to launch what it knows as it
+// likes. There are at least three calls; numbers that take too little time are what
+// warms up the next one.
 func (c *contender) backToBack(ctx context.Context, turn time.Duration) (float64, error) {
 	for n := 3; ; {
 		start := c.now()
-		if err := c.step(ctx, n); err != nil {
+		for range n {
+			if err := c.run.Again(); err != nil {
+				return 0, err
+			}
+		}
+		if err := c.dev.Sync(ctx); err != nil {
 			return 0, err
 		}
 		took := c.now() - start

@@ -159,10 +159,10 @@ and where the interval reaches 1.0 both are level.`
 
 // LegendGPU explains those of a GPU.
 const LegendGPU = `Times are medians of a call: "kernels" inside kernels by the GPU's clock, which are then launched one by one, "back to back" of calls that are
-queued one behind the other, "call" from recording to the end of the work. "of copy" is the time of a kernel that moves the bytes that the
-workload must read and write over that of its kernels. Columns of peers are the time back to back over theirs, which is that of calls
-back to back too, or of CUDA graphs: the median of ratios formed within rounds with its 95 % interval. Below 1 Sinter is ahead, and where the
-interval reaches 1.0 both are level.`
+queued one behind the other, captured where they can be (sinter.Capture), "call" from recording to the end of the work. "of copy" is the time of a
+kernel that moves the bytes that the workload must read and write over that of its kernels. Columns of peers are the time back to back over
+theirs, which is that of calls back to back too, or of CUDA graphs: the median of ratios formed within rounds with its 95 % interval. Below 1
+Sinter is ahead, and where the interval reaches 1.0 both are level.`
 
 // LegendCPU is added where the time of processors was measured.
 const LegendCPU = `Times are those that processors spent, of one thread; "kernels" has the host's part of a call too, some microseconds.`

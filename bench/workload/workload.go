@@ -204,12 +204,23 @@ func (k Kind) names(of func(*Workload) string) string {
 // Run is a workload on a device, ready to be measured. It is for one goroutine.
 type Run struct {
 	step    func() error
+	again   func() error // as a captured step; nil where that cannot be
 	release []*sinter.Tensor
 }
 
 // Step records one call and has the device run it. It does not wait for it; the
 // results are given up, so that the next call finds their memory.
 func (r *Run) Step() error { return r.step() }
+
+// Again is Step as one who calls a function again and again writes it: captured, so that
+// rounds after the first few are not recorded. Where that cannot be, as in a training
+// step whose rates change, it is Step.
+func (r *Run) Again() error {
+	if r.again != nil {
+		return r.again()
+	}
+	return r.step()
+}
 
 // Release gives back the inputs.
 func (r *Run) Release() {
@@ -237,6 +248,16 @@ func (w *Workload) Prepare(d *sinter.Device) *Run {
 	}
 	for i, p := range w.of.inputs(w.Sizes, w.DType) {
 		r.release = append(r.release, p.make(on, uint64(i)+1))
+	}
+	captured := sinter.Capture(d, func(_ *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
+		return w.of.call(w.Sizes, in), nil
+	})
+	r.again = func() error {
+		out, err := captured.Run(context.Background(), r.release...)
+		for _, y := range out {
+			y.Release()
+		}
+		return err
 	}
 	r.step = func() error {
 		s := sinter.NewScope(w.Op, sinter.NoGrad())
