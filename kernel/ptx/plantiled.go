@@ -18,24 +18,36 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
 		return m.halve(p, l, base, m.planTiled)
 	}
-	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
+	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1, depth: tiledDepth}
 	tiles := func(f tiledForm) int64 {
 		tall, wide := int64(f.lanes()*f.rows), int64(f.lanes()*f.cols)
 		return batch * ((z.rows + tall - 1) / tall) * ((z.cols + wide - 1) / wide)
 	}
 	f.x = m.lineupOf(l, base, m.form.x, m.form.rows)
 	f.z = m.lineupOf(l, base, m.form.z, m.form.cols)
-	if m.k.Body[m.form.dot].Type.Size() == 4 { // wide where rows of the second operand are copied as they are
-		g := tiledForm{rows: 4, cols: 16}
-		if f.z != alongTile {
-			g.rows, g.cols = 8, 8
+	if m.k.Body[m.form.dot].Type.Size() == 4 {
+		list := [][2]int{{8, 8}, {4, 8}, {8, 4}}
+		if f.z == alongTile { // rows of the second operand are copied as they are
+			list = [][2]int{{4, 16}, {4, 8}}
 		}
-		if tiles(g) >= m.target.sms() {
-			f.rows, f.cols = g.rows, g.cols
+		// What a block takes for a step: products, and reading their operands from shared
+		// memory; and how many blocks a multiprocessor has one after the other.
+		cost := func(f tiledForm) int64 {
+			return (tiles(f) + m.target.sms() - 1) / m.target.sms() * int64(f.rows*f.cols+f.rows+f.cols)
+		}
+		for _, c := range list {
+			g := f
+			g.rows, g.cols = c[0], c[1]
+			if cost(g) < cost(f) {
+				f = g
+			}
 		}
 	}
 	if f.rows == 4 && f.cols == 4 && tiles(f) < m.target.sms() { // more multiprocessors take part
 		f.narrow = true
+		for f.depth < 64 && m.k.Body[m.form.dot].Type.Size() == 4 && m.tree.Chunk%(2*f.depth) == 0 && int64(f.depth) < z.group {
+			f.depth *= 2
+		}
 	}
 	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile

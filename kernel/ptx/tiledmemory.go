@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -15,11 +16,12 @@ func (e *tiledEmitter) fetch(s *side, k, buffer reg) []*tile {
 	}
 	var out []*tile
 	threads := e.form.threads()
-	for pass := range 4 * s.wide / threads {
+	fours := e.form.depth / 4 // of a line
+	for pass := range s.wide * fours / threads {
 		var step, line reg // of the four, in the slab
 		if s.along == alongGroup {
-			step = e.to(b32, "shl.b32", e.to(b32, "and.b32", e.tid, "3"), "2")
-			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, "2"), fmt.Sprint(threads/4*pass))
+			step = e.to(b32, "shl.b32", e.to(b32, "and.b32", e.tid, fmt.Sprint(fours-1)), "2")
+			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(fours)))), fmt.Sprint(threads/fours*pass))
 		} else {
 			per := s.wide / 4 // threads for a row of the slab
 			row := e.to(b32, "div.u32", e.tid, fmt.Sprint(per))
