@@ -12,8 +12,9 @@ const elementwiseThreads = 256
 // emitElementwise writes the entry of a kernel without reduced axes. A thread
 // takes `width` consecutive elements of the innermost axis. With width 1 any
 // strides are allowed; wider, every argument is unit or broadcast along that
-// axis, and what is left of it at the end is done one by one.
-func emitElementwise(k *kernel.Kernel, width int) (*emitter, error) {
+// axis, and what is left of it at the end is done one by one. Loose operands are read
+// one by one.
+func emitElementwise(k *kernel.Kernel, width int, loose argSet) (*emitter, error) {
 	e := newEmitter(k)
 	e.setInnermostDepths()
 	inner := len(k.Axes) - 1
@@ -71,6 +72,19 @@ func emitElementwise(k *kernel.Kernel, width int) (*emitter, error) {
 			}
 			cache[arg] = r
 			return r, 0
+		}
+		if n > 1 && loose != 0 {
+			t.load = func(in *kernel.Instr) []reg {
+				p, off := t.address(int(in.Imm))
+				if !loose.has(int(in.Imm)) {
+					return e.loadVector(in.Type, t.n, p, off, t.guard)
+				}
+				out := make([]reg, n)
+				for i := range out {
+					out[i] = e.loadOne(in.Type, p, off+int64(i*in.Type.Size()), t.guard)
+				}
+				return out
+			}
 		}
 		t.index = func(axis, lane int) reg {
 			if axis != inner {

@@ -71,7 +71,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	var err error
 	switch m.shape {
 	case elementwise:
-		_, err = m.elementwiseEntry(1)
+		_, err = m.elementwiseEntry(1, 0)
 	case rows:
 		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: soloRows, width: 1, resident: true, solo: true, limit: 1})
 	case columns:
@@ -85,7 +85,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 			_, err = m.sequentialEntry()
 		}
 		for i := 0; i < 2 && err == nil; i++ {
-			_, err = m.packingOf(i)
+			_, err = m.packingOf(i, m.liesTurned(i))
 		}
 	}
 	if err != nil {
@@ -206,10 +206,12 @@ func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
 	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, f) })
 }
 
-func (m *Module) elementwiseEntry(width int) (*Entry, error) {
-	return m.entry(fmt.Sprintf("v%d", width), elementwiseThreads, func() (*emitter, error) {
-		return emitElementwise(m.k, width)
-	})
+func (m *Module) elementwiseEntry(width int, loose argSet) (*Entry, error) {
+	name := fmt.Sprintf("v%d", width)
+	if loose != 0 {
+		name += fmt.Sprintf("_loose%x", uint64(loose))
+	}
+	return m.entry(name, elementwiseThreads, func() (*emitter, error) { return emitElementwise(m.k, width, loose) })
 }
 
 func (m *Module) rowEntry(f rowForm) (*Entry, error) {

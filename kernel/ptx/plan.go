@@ -135,9 +135,9 @@ func (m *Module) halve(p *Plan, l *kernel.Launch, base []uint64, plan func(*Plan
 func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error {
 	k := m.k
 	inner := len(k.Axes) - 1
-	width := 1
+	width, loose := 1, argSet(0)
 	if inner >= 0 {
-		width = m.elementwiseWidth(l, base)
+		width, loose = m.elementwiseWidth(l, base)
 	}
 	z := sizes{items: 1, inner: 1}
 	for axis, n := range l.Extents {
@@ -151,7 +151,7 @@ func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error
 	if inner > 0 && z.items > math.MaxUint32 || blocks > maxBlocks {
 		return m.halve(p, l, base, m.planElementwise)
 	}
-	e, err := m.elementwiseEntry(width)
+	e, err := m.elementwiseEntry(width, loose)
 	if err != nil {
 		return err
 	}
@@ -159,34 +159,45 @@ func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error
 	return nil
 }
 
+// argSet is a set of arguments, of the first 64.
+type argSet uint64
+
+func (s argSet) has(arg int) bool { return arg < 64 && s>>arg&1 != 0 }
+
 // elementwiseWidth is the widest access that all arguments allow: 16 bytes of
-// the largest type if everything is contiguous and aligned, else 1.
-func (m *Module) elementwiseWidth(l *kernel.Launch, base []uint64) int {
+// the largest type if everything is contiguous and aligned, else 1. Of types of one
+// or two bytes operands that are not aligned are loose: a thread reads them one by one,
+// which is better than a thread for each element.
+func (m *Module) elementwiseWidth(l *kernel.Launch, base []uint64) (width int, loose argSet) {
 	k := m.k
 	inner := len(k.Axes) - 1
 	largest := 1
 	for _, a := range k.Args {
 		if a.Access[inner] == kernel.Strided || a.Dir == kernel.Out && a.Access[inner] != kernel.Unit {
-			return 1
+			return 1, 0
 		}
 		if a.Access[inner] == kernel.Unit {
 			largest = max(largest, a.Type.Size())
 		}
 	}
-	width := 16 / largest
+	width = 16 / largest
 	// Long bodies gain nothing from being repeated more often.
 	for width > 4 && width*len(k.Body) > 1500 {
 		width /= 2
 	}
 	if l.Extents[inner] < int64(width) {
-		return 1
+		return 1, 0
 	}
 	for arg, a := range k.Args {
-		if a.Access[inner] == kernel.Unit && !aligned(k, l, base, arg, inner, width) {
-			return 1
+		if a.Access[inner] != kernel.Unit || aligned(k, l, base, arg, inner, width) {
+			continue
 		}
+		if largest > 2 || a.Dir == kernel.Out || a.Gather || arg >= 64 {
+			return 1, 0
+		}
+		loose |= 1 << arg
 	}
-	return width
+	return width, loose
 }
 
 // aligned reports whether vectors of the given width along an axis are aligned,

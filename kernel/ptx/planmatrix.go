@@ -44,12 +44,13 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 		t, turned, ok := m.tensorMap(l, base, i, lines)
 		if !ok {
 			var err error
-			if t, err = m.packed(p, l, base, i, lines); err != nil {
+			turned = m.liesTurned(i)
+			if t, err = m.packed(p, l, base, i, lines, turned); err != nil {
 				return err
 			}
 		}
 		maps[i] = t
-		*[]*bool{&f.turnX, &f.turnZ}[i] = turned && ok
+		*[]*bool{&f.turnX, &f.turnZ}[i] = turned
 	}
 	f.pairs = m.vectorResults(l, base)
 	e, err := m.matrixEntry(f)
@@ -122,22 +123,60 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) 
 	return t, turned, true
 }
 
+// liesTurned reports whether what an operand is computed from lies with neighbouring
+// lines side by side: it is then packed so.
+func (m *Module) liesTurned(i int) bool {
+	side := m.side(i)
+	if len(side) == 0 {
+		return false
+	}
+	args := map[int]bool{}
+	m.argsOf(args, m.operand(i))
+	turned := false
+	for arg := range args {
+		a := &m.k.Args[arg]
+		if a.Access[m.form.reduced[len(m.form.reduced)-1]] == kernel.Unit {
+			return false
+		}
+		turned = turned || a.Access[side[len(side)-1]] == kernel.Unit
+	}
+	return turned
+}
+
 // packing is the elementwise kernel that computes an operand.
 type packing struct {
 	*kernel.Derived
 	module *Module
 }
 
+// packedAxes are the axes of a packed operand, slowest first: batches, and then lines
+// and the group or, turned, the group and lines.
+func (m *Module) packedAxes(i int, turned bool) [3][]int {
+	if turned {
+		return [3][]int{m.form.batch, m.form.reduced, m.side(i)}
+	}
+	return [3][]int{m.form.batch, m.side(i), m.form.reduced}
+}
+
 // packingOf returns that of an operand, made when it is needed first.
-func (m *Module) packingOf(i int) (*packing, error) {
+func (m *Module) packingOf(i int, turned bool) (*packing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.packings[i] != nil {
-		return m.packings[i], nil
+	at := &m.packings[i]
+	if *at != nil {
+		return *at, nil
 	}
+	made, err := m.newPacking(i, turned)
+	if err == nil {
+		*at = made
+	}
+	return made, err
+}
+
+func (m *Module) newPacking(i int, turned bool) (*packing, error) {
 	ref := m.operand(i)
 	var axes []int
-	for _, list := range [][]int{m.form.batch, m.side(i), m.form.reduced} {
+	for _, list := range m.packedAxes(i, turned) {
 		axes = append(axes, list...)
 	}
 	d, at := m.k.Derive(m.k.Name+[]string{" rows", " columns"}[i], m.k.Closure(ref), axes)
@@ -147,19 +186,20 @@ func (m *Module) packingOf(i int) (*packing, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.packings[i] = &packing{d, made}
-	return m.packings[i], nil
+	return &packing{d, made}, nil
 }
 
-// packed adds steps that compute an operand into scratch memory: the group side by
-// side, lines at multiples of 16 bytes, batches behind each other.
-func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines int32) (t TensorMap, err error) {
-	c, err := m.packingOf(i)
+// packed adds steps that compute an operand into scratch memory: what lies side by
+// side, the group or neighbouring lines, at multiples of 16 bytes, batches behind each
+// other.
+func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines int32, turned bool) (t TensorMap, err error) {
+	c, err := m.packingOf(i, turned)
 	if err != nil {
 		return t, err
 	}
-	group, count := extent(l, m.form.reduced), extent(l, m.side(i))
-	line := (group + 7) &^ 7
+	axes := m.packedAxes(i, turned)
+	near, across, batch := extent(l, axes[2]), extent(l, axes[1]), extent(l, axes[0])
+	line := (near + 7) &^ 7
 	sub := &kernel.Launch{Params: append([]uint64(nil), l.Params...)}
 	for _, axis := range c.Axes {
 		start, full := int64(0), l.Extents[axis]
@@ -191,7 +231,8 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines i
 	}
 	block := kernel.Operand{Strides: make([]int64, len(c.Axes))}
 	at, step := len(c.Axes), int64(1)
-	for n, list := range [][]int{m.form.reduced, m.side(i), m.form.batch} {
+	for n := range axes {
+		list := axes[2-n]
 		if n == 1 {
 			step = line
 		}
@@ -207,15 +248,19 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines i
 		return t, err
 	}
 	place := uint64(p.Scratch)
-	p.Scratch += (2*line*count*extent(l, m.form.batch) + 255) &^ 255
+	p.Scratch += (2*line*across*batch + 255) &^ 255
 	for _, s := range made.Steps {
 		s.of = append(of, -1)
 		s.place = place
 		s.relative = append([]uint64(nil), s.Params...)
 		p.Steps = append(p.Steps, s)
 	}
-	return TensorMap{Arg: -1, Type: ir.BF16, Base: place, Offset: place, Extents: [3]int64{group, count, extent(l, m.form.batch)},
-		Strides: [2]int64{2 * line, 2 * line * count}, Box: [3]int32{matrixDepth, lines, 1}}, nil
+	t = TensorMap{Arg: -1, Type: ir.BF16, Base: place, Offset: place, Extents: [3]int64{near, across, batch},
+		Strides: [2]int64{2 * line, 2 * line * across}, Box: [3]int32{matrixDepth, lines, 1}}
+	if turned {
+		t.Box[1] = matrixDepth
+	}
+	return t, nil
 }
 
 // vectorResults reports whether results are stored eight at a time, and what goes with
