@@ -79,7 +79,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	case sequential:
 		_, err = m.sequentialEntry()
 	case tiled:
-		_, err = m.tiledEntry(tiledForm{rows: 4, cols: 4, one: true})
+		_, err = m.tiledEntry(tiledForm{rows: 4, cols: 4, one: true, depth: tiledDepth})
 	case matrix:
 		if _, err = m.matrixEntry(matrixForm{cols: 128}); err == nil {
 			_, err = m.sequentialEntry()
@@ -186,7 +186,7 @@ func (m *Module) sequentialEntry() (*Entry, error) {
 }
 
 func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
-	name := fmt.Sprintf("tile%dx%d_%s%s%s", f.lanes()*f.rows, f.lanes()*f.cols, f.x, f.z, f.out)
+	name := fmt.Sprintf("tile%dx%dx%d_%s%s%s", f.lanes()*f.rows, f.lanes()*f.cols, f.depth, f.x, f.z, f.out)
 	if f.one {
 		name += "_one"
 	}

@@ -18,7 +18,7 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	if batch > math.MaxUint16 || z.rows > math.MaxUint32 || z.cols > math.MaxUint32 || z.group > math.MaxUint32 {
 		return m.halve(p, l, base, m.planTiled)
 	}
-	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1}
+	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1, depth: tiledDepth}
 	tiles := func(f tiledForm) int64 {
 		tall, wide := int64(f.lanes()*f.rows), int64(f.lanes()*f.cols)
 		return batch * ((z.rows + tall - 1) / tall) * ((z.cols + wide - 1) / wide)
@@ -45,6 +45,9 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	if f.rows == 4 && f.cols == 4 && tiles(f) < m.target.sms() { // more multiprocessors take part
 		f.narrow = true
+		for f.depth < 64 && m.k.Body[m.form.dot].Type.Size() == 4 && m.tree.Chunk%(2*f.depth) == 0 && int64(f.depth) < z.group {
+			f.depth *= 2
+		}
 	}
 	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile

@@ -10,7 +10,7 @@ import (
 
 // tiledForm is one variant of a kernel of the form [product] on the ordinary
 // arithmetic units: a block of 256 threads computes a tile of 16·rows by 16·cols
-// results, each thread rows×cols of them; slabs of tiledDepth steps along the group
+// results, each thread rows×cols of them; slabs of depth steps along the group
 // pass through shared memory, one being filled while the other is used. Every
 // result is one chain of fma in ascending order for each chunk, so the bits are
 // those of any other way.
@@ -20,11 +20,12 @@ type tiledForm struct {
 	out        lineup // axis of vectors of results: along the columns or none
 	one        bool   // the group is one chunk
 	narrow     bool   // a block is 64 threads, its tile 8·rows by 8·cols
+	depth      int    // steps of a slab; the fewer threads there are, the more it takes to hide the way from memory
 }
 
 const (
-	tiledDepth = 16
-	tiledPad   = 4 // elements between rows of a slab, so that turned stores spread over the banks
+	tiledDepth = 16 // of the least slabs; of all others it is a multiple
+	tiledPad   = 4  // elements between rows of a slab, so that turned stores spread over the banks
 )
 
 // lanes is how many threads of a block lie along the rows, and along the columns.
@@ -85,7 +86,7 @@ type side struct {
 
 // bytes is what a buffer of two slabs takes.
 func (f tiledForm) bufferBytes(size int) int {
-	return tiledDepth * size * (f.lanes()*(f.rows+f.cols) + 2*tiledPad)
+	return f.depth * size * (f.lanes()*(f.rows+f.cols) + 2*tiledPad)
 }
 
 // shared is the dynamic shared memory of a block.
@@ -154,7 +155,7 @@ func (e *tiledEmitter) begin() {
 	e.addresses(e.batch)
 	e.base = e.def(b64, "mov.u64", "dyn")
 	n := e.form.lanes()
-	slab := tiledDepth * e.size * (n*e.form.rows + tiledPad)
+	slab := e.form.depth * e.size * (n*e.form.rows + tiledPad)
 	e.x = &side{plain: e.plainCopies(e.p.x), value: e.p.x, refs: e.upTo(e.p.x), axes: e.p.rows, along: e.form.x, wide: n * e.form.rows, origin: e.row0, extent: e.rows}
 	e.z = &side{plain: e.plainCopies(e.p.z), value: e.p.z, refs: e.upTo(e.p.z), axes: e.p.cols, along: e.form.z, wide: n * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
 }
@@ -239,14 +240,14 @@ func (e *tiledEmitter) multiply() error {
 	// The other buffer: the sum of both addresses less this one.
 	both := e.to(b64, "add.s64", e.to(b64, "add.s64", e.base, e.base), fmt.Sprint(e.form.bufferBytes(e.size)))
 	e.op("sub.s64", next, both, next)
-	e.op("add.s64", k, k, fmt.Sprint(tiledDepth))
+	e.op("add.s64", k, k, fmt.Sprint(e.form.depth))
 	if tiles, err = load(); err != nil {
 		return err
 	}
 	x, z := e.fragments(used, 0)
-	for kk := range tiledDepth {
+	for kk := range e.form.depth {
 		nx, nz := x, z
-		if kk+1 < tiledDepth { // on their way while these are multiplied
+		if kk+1 < e.form.depth { // on their way while these are multiplied
 			nx, nz = e.fragments(used, kk+1)
 		}
 		e.step(x, z)
@@ -257,7 +258,7 @@ func (e *tiledEmitter) multiply() error {
 	}
 	e.op("bar.sync", "0")
 	if !e.form.one {
-		e.op("add.u32", kept, kept, fmt.Sprint(tiledDepth))
+		e.op("add.u32", kept, kept, fmt.Sprint(e.form.depth))
 		more := e.label()
 		e.opIf(e.to(pred, "setp.lt.u32", kept, fmt.Sprint(e.chunk)), "bra", more)
 		e.fold(folded)
@@ -287,12 +288,12 @@ func (e *tiledEmitter) multiply() error {
 func (e *tiledEmitter) padSteps(k, buffer reg) {
 	done := e.label()
 	left := e.to(b64, "sub.s64", e.group, k)
-	e.opIf(e.to(pred, "setp.ge.s64", left, fmt.Sprint(tiledDepth)), "bra", done)
+	e.opIf(e.to(pred, "setp.ge.s64", left, fmt.Sprint(e.form.depth)), "bra", done)
 	e.op("bar.sync", "0") // zeros of other threads are there
 	steps := e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
 	c, s := classOf(e.t), e.x
 	minus := e.constant(c, 1<<(8*e.size-1))
-	for at := 0; at < s.wide*tiledDepth; at += e.form.threads() {
+	for at := 0; at < s.wide*e.form.depth; at += e.form.threads() {
 		i := e.to(b32, "add.u32", e.tid, fmt.Sprint(at))
 		step := e.to(b32, "shr.u32", i, fmt.Sprint(bits.TrailingZeros(uint(s.wide))))
 		line := e.to(b32, "and.b32", i, fmt.Sprint(s.wide-1))

@@ -35,7 +35,7 @@ func (e *tiledEmitter) plainCopies(v kernel.Ref) bool {
 
 func (e *tiledEmitter) newCopies(s *side) *slabCopies {
 	c := &slabCopies{op: "cp.async.ca.shared.global", bytes: 4}
-	n, per := 1, tiledDepth // threads that share a line of what is copied
+	n, per := 1, e.form.depth // threads that share a line of what is copied
 	if s.along == alongTile {
 		c.op, c.bytes, n, per = "cp.async.cg.shared.global", 16, 4, s.wide/4
 	}
@@ -51,11 +51,11 @@ func (e *tiledEmitter) newCopies(s *side) *slabCopies {
 	at := e.to(b32, "mad.lo.u32", c.step, fmt.Sprint(pitch), line)
 	c.offset = e.to(b64, "mul.wide.u32", at, fmt.Sprint(e.size))
 	if a := e.p.reduced[0]; e.k.Args[arg].Access[a] == kernel.Strided {
-		c.stride = e.to(b64, "mul.lo.s64", e.slotReg(slotStride, arg, a), fmt.Sprint(tiledDepth))
+		c.stride = e.to(b64, "mul.lo.s64", e.slotReg(slotStride, arg, a), fmt.Sprint(e.form.depth))
 	} else if e.k.Args[arg].Access[a] == kernel.Unit {
-		c.stride = e.constant(b64, uint64(tiledDepth*e.size))
+		c.stride = e.constant(b64, uint64(e.form.depth*e.size))
 	}
-	for pass := range s.wide * tiledDepth / n / e.form.threads() {
+	for pass := range s.wide * e.form.depth / n / e.form.threads() {
 		by := e.form.threads() / per * pass
 		step, l, d := c.step, line, slabCopy{at: s.at + by*e.size}
 		if s.along == alongTile {
@@ -76,7 +76,7 @@ func (e *tiledEmitter) newCopies(s *side) *slabCopies {
 
 // emit copies the slab that begins at step k to the buffer.
 func (c *slabCopies) emit(e *tiledEmitter, k, buffer reg) {
-	left := e.to(b32, "cvt.u32.u64", e.to(b64, "min.s64", e.to(b64, "max.s64", e.to(b64, "sub.s64", e.group, k), "0"), fmt.Sprint(tiledDepth)))
+	left := e.to(b32, "cvt.u32.u64", e.to(b64, "min.s64", e.to(b64, "max.s64", e.to(b64, "sub.s64", e.group, k), "0"), fmt.Sprint(e.form.depth)))
 	to := e.to(b64, "add.s64", buffer, c.offset)
 	var inside reg
 	last := -1

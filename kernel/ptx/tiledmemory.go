@@ -16,7 +16,7 @@ func (e *tiledEmitter) fetch(s *side, k, buffer reg) []*tile {
 	}
 	var out []*tile
 	threads := e.form.threads()
-	fours := tiledDepth / 4 // of a line
+	fours := e.form.depth / 4 // of a line
 	for pass := range s.wide * fours / threads {
 		var step, line reg // of the four, in the slab
 		if s.along == alongGroup {
