@@ -24,6 +24,8 @@ import (
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
 
+var conformanceClass = flag.String("class", "", "run only the conformance cases of this class")
+
 var conformanceElements = flag.Int64("elements", 1<<20, "elements of each elementwise conformance case")
 
 // smallTree makes the paths of very long rows reachable with few elements.
@@ -175,7 +177,9 @@ func TestConformance(t *testing.T) {
 		}()
 	}
 	for _, s := range specs {
-		queue <- s
+		if *conformanceClass == "" || strings.HasPrefix(s.Class, *conformanceClass) {
+			queue <- s
+		}
 	}
 	close(queue)
 	wg.Wait()

@@ -186,11 +186,11 @@ func (m *Module) sequentialEntry() (*Entry, error) {
 }
 
 func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
-	name := fmt.Sprintf("tile%dx%dx%d_%s%s%s", f.lanes()*f.rows, f.lanes()*f.cols, f.depth, f.x, f.z, f.out)
+	name := fmt.Sprintf("tile%dx%dx%d_%s%s%s", tiledLanes*f.rows, tiledLanes*f.cols, f.depth, f.x, f.z, f.out)
 	if f.one {
 		name += "_one"
 	}
-	return m.entry(name, f.threads(), func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
+	return m.entry(name, tiledThreads, func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
 }
 
 func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {

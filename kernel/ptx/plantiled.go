@@ -20,7 +20,7 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	f := tiledForm{rows: 4, cols: 4, one: z.chunks == 1, depth: tiledDepth}
 	tiles := func(f tiledForm) int64 {
-		tall, wide := int64(f.lanes()*f.rows), int64(f.lanes()*f.cols)
+		tall, wide := int64(tiledLanes*f.rows), int64(tiledLanes*f.cols)
 		return batch * ((z.rows + tall - 1) / tall) * ((z.cols + wide - 1) / wide)
 	}
 	f.x = m.lineupOf(l, base, m.form.x, m.form.rows)
@@ -43,13 +43,14 @@ func (m *Module) planTiled(p *Plan, l *kernel.Launch, base []uint64) error {
 			}
 		}
 	}
-	if f.rows == 4 && f.cols == 4 && tiles(f) < m.target.sms() { // more multiprocessors take part
-		f.narrow = true
-		for f.depth < 64 && m.k.Body[m.form.dot].Type.Size() == 4 && m.tree.Chunk%(2*f.depth) == 0 && int64(f.depth) < z.group {
-			f.depth *= 2
+	if f.rows == 4 && f.cols == 4 && tiles(f) < m.target.sms() && m.tree.Chunk%32 == 0 {
+		// More multiprocessors take part, and wait for memory less often.
+		f.rows, f.cols, f.depth = 2, 2, 32
+		if m.k.Body[m.form.dot].Type.Size() == 4 && m.tree.Chunk%64 == 0 && z.group > 32 {
+			f.depth = 64
 		}
 	}
-	if m.neighbours(4, l, base, m.outside(), m.form.cols) {
+	if f.cols >= 4 && m.neighbours(4, l, base, m.outside(), m.form.cols) {
 		f.out = alongTile
 	}
 	e, err := m.tiledEntry(f)

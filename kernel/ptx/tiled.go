@@ -15,28 +15,21 @@ import (
 // result is one chain of fma in ascending order for each chunk, so the bits are
 // those of any other way.
 type tiledForm struct {
-	rows, cols int // of a thread; multiples of 4
+	rows, cols int // of a thread; multiples of 4, or both 2
 	x, z       lineup
 	out        lineup // axis of vectors of results: along the columns or none
 	one        bool   // the group is one chunk
-	narrow     bool   // a block is 64 threads, its tile 8·rows by 8·cols
-	depth      int    // steps of a slab; the fewer threads there are, the more it takes to hide the way from memory
+	depth      int    // steps of a slab; a multiprocessor with one block waits for each
 }
 
 const (
-	tiledDepth = 16 // of the least slabs; of all others it is a multiple
-	tiledPad   = 4  // elements between rows of a slab, so that turned stores spread over the banks
+	tiledThreads = tiledLanes * tiledLanes
+	tiledDepth   = 16 // steps of the least slabs, of which the others are multiples
+	tiledPad     = 4  // elements between rows of a slab, so that turned stores spread over the banks
 )
 
-// lanes is how many threads of a block lie along the rows, and along the columns.
-func (f tiledForm) lanes() int {
-	if f.narrow {
-		return 8
-	}
-	return 16
-}
-
-func (f tiledForm) threads() int { return f.lanes() * f.lanes() }
+// tiledLanes is how many threads of a block lie along the rows, and along the columns.
+const tiledLanes = 16
 
 // lineup says along which axis four neighbours are read or written at once.
 type lineup uint8
@@ -84,16 +77,19 @@ type side struct {
 	copies *slabCopies
 }
 
+// side is how many neighbours of a line are one thread's.
+func (f tiledForm) side() int { return min(f.rows, f.cols, 4) }
+
 // bytes is what a buffer of two slabs takes.
 func (f tiledForm) bufferBytes(size int) int {
-	return f.depth * size * (f.lanes()*(f.rows+f.cols) + 2*tiledPad)
+	return f.depth * size * (tiledLanes*(f.rows+f.cols) + 2*tiledPad)
 }
 
 // shared is the dynamic shared memory of a block.
 func (f tiledForm) shared(size int) int {
 	n := 2 * f.bufferBytes(size)
 	if !f.one {
-		n += f.threads() * size * f.rows * f.cols
+		n += tiledThreads * size * f.rows * f.cols
 	}
 	return n
 }
@@ -131,7 +127,7 @@ func (e *tiledEmitter) begin() {
 	e.tid = e.tidHead()
 	e.group = e.slotReg(slotGroup, 0, 0)
 	e.rows, e.cols = e.slotReg(slotRows, 0, 0), e.slotReg(slotColumns, 0, 0)
-	bm, bn := int64(e.form.lanes()*e.form.rows), int64(e.form.lanes()*e.form.cols)
+	bm, bn := int64(tiledLanes*e.form.rows), int64(tiledLanes*e.form.cols)
 	// Blocks of eight tile rows at a time share what they read of both operands.
 	tiles := func(n reg, of int64) reg {
 		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
@@ -154,7 +150,7 @@ func (e *tiledEmitter) begin() {
 	e.axisAt = func(axis int) reg { return e.slotReg(slotStart, axis, 0) } // nothing uniform asks
 	e.addresses(e.batch)
 	e.base = e.def(b64, "mov.u64", "dyn")
-	n := e.form.lanes()
+	n := tiledLanes
 	slab := e.form.depth * e.size * (n*e.form.rows + tiledPad)
 	e.x = &side{plain: e.plainCopies(e.p.x), value: e.p.x, refs: e.upTo(e.p.x), axes: e.p.rows, along: e.form.x, wide: n * e.form.rows, origin: e.row0, extent: e.rows}
 	e.z = &side{plain: e.plainCopies(e.p.z), value: e.p.z, refs: e.upTo(e.p.z), axes: e.p.cols, along: e.form.z, wide: n * e.form.cols, origin: e.col0, extent: e.cols, at: slab}
@@ -293,7 +289,7 @@ func (e *tiledEmitter) padSteps(k, buffer reg) {
 	steps := e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
 	c, s := classOf(e.t), e.x
 	minus := e.constant(c, 1<<(8*e.size-1))
-	for at := 0; at < s.wide*e.form.depth; at += e.form.threads() {
+	for at := 0; at < s.wide*e.form.depth; at += tiledThreads {
 		i := e.to(b32, "add.u32", e.tid, fmt.Sprint(at))
 		step := e.to(b32, "shr.u32", i, fmt.Sprint(bits.TrailingZeros(uint(s.wide))))
 		line := e.to(b32, "and.b32", i, fmt.Sprint(s.wide-1))
@@ -315,17 +311,20 @@ func (e *tiledEmitter) clear() {
 // fragments reads the thread's part of one column of the first slab and of one row of
 // the second.
 func (e *tiledEmitter) fragments(buffer reg, kk int) (x, z []reg) {
-	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, fmt.Sprint(e.form.lanes()-1)) })
-	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(e.form.lanes())))) })
+	tx := e.head("tx", func() reg { return e.def(b32, "and.b32", e.tid, fmt.Sprint(tiledLanes-1)) })
+	ty := e.head("ty", func() reg { return e.def(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(tiledLanes)))) })
 	// Threads of a warp read neighbouring fours.
 	at := func(name string, lane reg) reg {
-		return e.head(name, func() reg { return e.def(b64, "mul.wide.u32", lane, fmt.Sprint(4*e.size)) })
+		return e.head(name, func() reg { return e.def(b64, "mul.wide.u32", lane, fmt.Sprint(e.form.side()*e.size)) })
 	}
 	read := func(s *side, lane reg, n int) []reg {
 		var out []reg
 		p := e.to(b64, "add.s64", buffer, lane)
+		if n == 2 {
+			return e.sharedTwo(p, int64(s.at+e.size*kk*(s.wide+tiledPad)))
+		}
 		for i := range n / 4 {
-			off := int64(s.at + e.size*(kk*(s.wide+tiledPad)+4*e.form.lanes()*i))
+			off := int64(s.at + e.size*(kk*(s.wide+tiledPad)+4*tiledLanes*i))
 			out = append(out, e.sharedFour(p, off)...)
 		}
 		return out
@@ -366,6 +365,14 @@ func (e *emitter) head(name string, make func() reg) reg {
 	return r
 }
 
+// sharedTwo reads two elements that lie side by side.
+func (e *tiledEmitter) sharedTwo(p reg, off int64) []reg {
+	c := classOf(e.t)
+	r := []reg{e.reg(c), e.reg(c)}
+	e.op("ld.shared.v2"+classType[c], group(r), mem(p, off))
+	return r
+}
+
 // sharedFour reads four elements that lie side by side.
 func (e *tiledEmitter) sharedFour(p reg, off int64) []reg {
 	c := classOf(e.t)
@@ -384,7 +391,7 @@ func (e *tiledEmitter) total(i, j int) string {
 	p := e.head("totals", func() reg {
 		return e.def(b64, "add.s64", e.base, e.def(b64, "mul.wide.u32", e.tid, fmt.Sprint(e.size)))
 	})
-	return mem(p, int64(2*e.form.bufferBytes(e.size)+e.form.threads()*e.size*(i*e.form.cols+j)))
+	return mem(p, int64(2*e.form.bufferBytes(e.size)+tiledThreads*e.size*(i*e.form.cols+j)))
 }
 
 // fold adds the chunk in the accumulators to the totals; the first one is taken as

@@ -55,8 +55,8 @@ func (e *tiledEmitter) newCopies(s *side) *slabCopies {
 	} else if e.k.Args[arg].Access[a] == kernel.Unit {
 		c.stride = e.constant(b64, uint64(e.form.depth*e.size))
 	}
-	for pass := range s.wide * e.form.depth / n / e.form.threads() {
-		by := e.form.threads() / per * pass
+	for pass := range s.wide * e.form.depth / n / tiledThreads {
+		by := tiledThreads / per * pass
 		step, l, d := c.step, line, slabCopy{at: s.at + by*e.size}
 		if s.along == alongTile {
 			d.step, d.at = by, s.at+by*pitch*e.size

@@ -15,17 +15,16 @@ func (e *tiledEmitter) fetch(s *side, k, buffer reg) []*tile {
 		return nil
 	}
 	var out []*tile
-	threads := e.form.threads()
 	fours := e.form.depth / 4 // of a line
-	for pass := range s.wide * fours / threads {
+	for pass := range s.wide * fours / tiledThreads {
 		var step, line reg // of the four, in the slab
 		if s.along == alongGroup {
 			step = e.to(b32, "shl.b32", e.to(b32, "and.b32", e.tid, fmt.Sprint(fours-1)), "2")
-			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(fours)))), fmt.Sprint(threads/fours*pass))
+			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(fours)))), fmt.Sprint(tiledThreads/fours*pass))
 		} else {
 			per := s.wide / 4 // threads for a row of the slab
 			row := e.to(b32, "div.u32", e.tid, fmt.Sprint(per))
-			step = e.to(b32, "add.u32", row, fmt.Sprint(threads/per*pass))
+			step = e.to(b32, "add.u32", row, fmt.Sprint(tiledThreads/per*pass))
 			line = e.to(b32, "shl.b32", e.to(b32, "sub.u32", e.tid, e.to(b32, "mul.lo.u32", row, fmt.Sprint(per))), "2")
 		}
 		kAt := e.to(b64, "add.s64", k, e.to(b64, "cvt.u64.u32", step))
@@ -148,18 +147,18 @@ func (e *tiledEmitter) walk(t *tile, idx []reg, axis int) {
 func (e *tiledEmitter) finishTile() error {
 	refs := e.upTo(e.stores()...)
 	tx, ty := e.consts["tx"], e.consts["ty"]
-	n, axis := 1, -1
+	n, axis, side := 1, -1, e.form.side()
 	if e.form.out == alongTile {
 		n, axis = 4, e.p.cols[len(e.p.cols)-1]
 	}
 	for i := range e.form.rows {
-		local := e.to(b32, "mad.lo.u32", ty, "4", fmt.Sprint(i/4*4*e.form.lanes()+i%4))
+		local := e.to(b32, "mad.lo.u32", ty, fmt.Sprint(side), fmt.Sprint(i/4*4*tiledLanes+i%4))
 		row := e.to(b64, "add.s64", e.row0, e.to(b64, "cvt.u64.u32", local))
 		inside := e.to(pred, "setp.lt.s64", row, e.rows)
 		idx := append([]reg(nil), e.batch...)
 		e.decodeWide(row, e.p.rows, idx)
 		for j := 0; j < e.form.cols; j += n {
-			local := e.to(b32, "mad.lo.u32", tx, "4", fmt.Sprint(j/4*4*e.form.lanes()+j%4))
+			local := e.to(b32, "mad.lo.u32", tx, fmt.Sprint(side), fmt.Sprint(j/4*4*tiledLanes+j%4))
 			col := e.to(b64, "add.s64", e.col0, e.to(b64, "cvt.u64.u32", local))
 			e.decodeWide(col, e.p.cols, idx)
 			t := &tile{n: n, vals: map[kernel.Ref][]reg{e.p.dot: e.acc[i][j : j+n]}}
