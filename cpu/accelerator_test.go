@@ -193,6 +193,28 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// TestNotHost: memory of an accelerator is nobody's to borrow.
+func TestNotHost(t *testing.T) {
+	d, err := cpu.New(cpu.Options{Accelerator: newRemote()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	x := ir.Tensor{ID: 1, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{4}}}
+	if err := d.Upload(x, make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lend(t.Context(), 1); ir.AsError(err).Kind != ir.ErrUnsupported {
+		t.Errorf("lend: %v", err)
+	}
+	if err := d.Adopt(ir.Tensor{ID: 2, Type: x.Type}, backend.Lent{Type: x.Type, Bytes: make([]byte, 16)}); ir.AsError(err).Kind != ir.ErrUnsupported {
+		t.Errorf("adopt: %v", err)
+	}
+	if id := d.CodeID(); id != "" {
+		t.Errorf("it keeps code of %q", id)
+	}
+}
+
 // withoutHostMemory is a device that says of itself what an accelerated one can.
 type withoutHostMemory struct{ *cpu.Device }
 

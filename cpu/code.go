@@ -14,7 +14,7 @@ import (
 // is good on devices of the same id. See [backend.CodeKeeper].
 func (d *Device) CodeID() string {
 	level, ok := levels[d.opt.Generator]
-	if !ok {
+	if !ok || d.accelerated() {
 		return ""
 	}
 	return contract.BuildID(level)
@@ -28,7 +28,7 @@ func (d *Device) SaveCode(ctx context.Context, k backend.Compiled) ([]byte, erro
 		return nil, ir.Errorf(ir.ErrDevice, "the kernel is another device's")
 	}
 	var made code
-	if err := d.inOrder(ctx, func() { made, _ = c.exe.(code) }); err != nil || made == nil {
+	if err := d.inOrder(ctx, func() { made, _ = c.exe.(code) }); err != nil || made == nil || d.accelerated() {
 		return nil, err
 	}
 	return saveCode(made), nil
@@ -40,7 +40,7 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 	switch {
 	case d.q.isClosed():
 		return nil, errClosed
-	case k == nil || !ok:
+	case k == nil || !ok || d.accelerated():
 		return nil, ir.Errorf(ir.ErrUnsupported, "the device takes no code")
 	}
 	exe, err := loadCode(level, k, data)

@@ -101,7 +101,7 @@ func (d *Device) Info() backend.Info {
 	info := backend.Info{
 		ID: d.opt.ID, Kind: "cpu", Detail: runtime.GOARCH + ", kernels by " + string(d.opt.Generator),
 		DTypes: ir.DTypes(), Threads: d.opt.Threads, Memory: d.opt.Memory,
-		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": maxIdle},
+		Limits: map[string]int64{"queue_ops": int64(d.opt.QueueOps), "kernels": maxCompiled, "idle_bytes": d.pool.mayIdle()},
 		Extra:  d.facts(),
 	}
 	if d.accelerated() {

@@ -83,5 +83,5 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 // [backend.Tiler].
 func (d *Device) Tiles(k *kernel.Kernel) bool {
 	level, ok := levels[d.opt.Generator]
-	return ok && contract.Takes(k, level)
+	return ok && !d.accelerated() && contract.Takes(k, level)
 }

@@ -19,6 +19,19 @@ var (
 // that it outlives the tensor, and the device as well: a slab is returned to the
 // system after the last of its buffers.
 func (d *Device) Lend(ctx context.Context, id ir.ID) (backend.Lent, error) {
+	if d.accelerated() {
+		return backend.Lent{}, d.notHost()
+	}
+	return d.borrow(ctx, id)
+}
+
+// notHost is the error of those who ask an accelerated device for its memory.
+func (d *Device) notHost() error {
+	return &ir.Error{Kind: ir.ErrUnsupported, Device: d.opt.ID, Msg: "its tensors do not lie in memory of the host"}
+}
+
+// borrow is Lend; of an accelerated device the bytes stand for addresses.
+func (d *Device) borrow(ctx context.Context, id ir.ID) (backend.Lent, error) {
 	var m backend.Lent
 	var state atomic.Int32 // 0 until the device (1) or the caller (2) is done with it
 	done := make(chan error, 1)
@@ -101,6 +114,9 @@ func (d *Device) giveBack(b *buffer) {
 // Adopt makes a tensor of lent memory. It does not count against the device's
 // limit: the lender holds it.
 func (d *Device) Adopt(t ir.Tensor, m backend.Lent) error {
+	if d.accelerated() {
+		return d.notHost()
+	}
 	if err := t.Check(); err != nil {
 		return err
 	}
@@ -128,7 +144,7 @@ type reader struct {
 
 // OpenRead borrows a tensor for reading in pieces.
 func (d *Device) OpenRead(ctx context.Context, id ir.ID) (backend.Reader, error) {
-	m, err := d.Lend(ctx, id)
+	m, err := d.borrow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
