@@ -32,7 +32,7 @@ type Compiler interface {
 type Compiled interface {
 	Kernel() *kernel.Kernel
 	// Generated reports whether the kernel became code of the device; false
-	// means that it is interpreted.
+	// means that it is interpreted, or that its parts would be faster one by one.
 	Generated() bool
 	Release()
 }

@@ -51,8 +51,15 @@ type Accelerator interface {
 	Close() error
 }
 
-// Program is a kernel that an accelerator made ready.
+// Program is a kernel that an accelerator made ready. One with a method Apart() bool
+// that returns true takes longer than its parts would, each as a kernel: whoever plans
+// is told that it is not generated, and leaves them apart.
 type Program any
+
+func apart(p Program) bool {
+	a, ok := p.(interface{ Apart() bool })
+	return ok && a.Apart()
+}
 
 // Bound is a program bound to memory, which is the accelerator's: the bases of the
 // arguments are addresses there.

@@ -20,6 +20,9 @@ type program struct {
 	base   []uint64
 }
 
+// Apart reports whether the kernel is better run in parts.
+func (p *program) Apart() bool { return p.module.Apart() }
+
 type planned struct {
 	*ptx.Plan
 	functions []*function // of its steps

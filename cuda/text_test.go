@@ -54,6 +54,8 @@ func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return &textProgram{m, exe}, err
 }
 
+func (p *textProgram) Apart() bool { return p.module.Apart() }
+
 func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -110,6 +112,39 @@ func TestTexts(t *testing.T) {
 		}
 		if err := ptx.Check(text); err != nil && e.Maps == 0 {
 			t.Errorf("%s: %v", e.Name, err)
+		}
+	}
+}
+
+// TestApart: of a product on matrix units a bias stays with it, and a gelu does not.
+func TestApart(t *testing.T) {
+	x := &texts{target: ptx.Target{Major: 9}, entries: map[string]*ptx.Entry{}, idle: true}
+	d, err := cpu.New(cpu.Options{Accelerator: x, ID: "texts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := sinter.NewRuntime().Adopt(d)
+	defer dev.Close()
+	on := sinter.On(dev)
+	a, w, b := on.Zeros(sinter.BF16, 256, 256), on.Zeros(sinter.BF16, 256, 256), on.Zeros(sinter.BF16, 256)
+	if err := dev.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		kernels int
+		f       func(y *sinter.Tensor) *sinter.Tensor
+	}{{1, (*sinter.Tensor).Relu}, {2, (*sinter.Tensor).Gelu}} {
+		plans, err := dev.Explain(func() error {
+			s := sinter.NewScope("layer")
+			defer s.End()
+			_ = s.Keep(c.f(s.In(a).MatMul(w).Add(b)))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plans[0].Kernels != c.kernels {
+			t.Errorf("%d kernels, expected %d: %v", plans[0].Kernels, c.kernels, plans[0])
 		}
 	}
 }
