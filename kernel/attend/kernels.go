@@ -143,6 +143,47 @@ const (
 	fullBias          // with key and query
 )
 
+// biased is a score with its bias, which hides it where it is -inf.
+func (b *builder) biased(x, z kernel.Ref) kernel.Ref {
+	low := b.number(math.Inf(-1))
+	hidden := b.Op(kernel.OpEq, ir.Bool, z, low)
+	return b.Op(kernel.OpSelect, b.c, hidden, low, b.Op(kernel.OpFma, b.c, z, b.number(math.Log2E), x))
+}
+
+// weigh takes the scores of a block, the reduced axis, into the greatest score m and the
+// sum l: it returns the weights, both anew, and what was summed before is multiplied
+// by.
+func (b *builder) weigh(x, m, l kernel.Ref) (w, greatest, sum, a kernel.Ref) {
+	n := b.text("n = max(m, reduce_max(x))\nc = select(n == -inf, 0, n)", map[string]kernel.Ref{"x": x, "m": m})
+	w = b.weight(b.Op(kernel.OpSub, b.c, x, n["c"]))
+	a = b.weight(b.Op(kernel.OpSub, b.c, m, n["c"]))
+	y := b.text("y = fma(l, a, reduce_sum(p))", map[string]kernel.Ref{"p": w, "a": a, "l": l})
+	return w, n["n"], y["y"], a
+}
+
+// gradients returns the weight of a score and the score's gradient.
+func (b *builder) gradients(x, dp, lse, delta kernel.Ref) (w, ds kernel.Ref) {
+	p := b.exp2(b.Op(kernel.OpSub, b.c, x, b.Op(kernel.OpMul, b.c, lse, b.number(math.Log2E))))
+	y := b.text("p = select(x == -inf || lse == -inf, 0, p)\ns = select(p == 0, 0, p * (dp - delta))",
+		map[string]kernel.Ref{"x": x, "lse": lse, "p": p, "dp": dp, "delta": delta})
+	return y["p"], y["s"]
+}
+
+// quotient is acc / l + 0, 0 where l is 0.
+func (b *builder) quotient(acc, l kernel.Ref) kernel.Ref {
+	return b.text("y = select(l == 0, 0, x / l) + 0", map[string]kernel.Ref{"x": acc, "l": l})["y"]
+}
+
+// logSum is lse.
+func (b *builder) logSum(m, l kernel.Ref) kernel.Ref {
+	return b.text("y = select(l == 0, -inf, fma(m, n, log(l)))", map[string]kernel.Ref{"m": m, "l": l, "n": b.number(math.Ln2)})["y"]
+}
+
+// scaled is a sum times a parameter, + 0.
+func (b *builder) scaled(x kernel.Ref) kernel.Ref {
+	return b.Op(kernel.OpAdd, b.c, b.Op(kernel.OpMul, b.c, x, b.AddParam(b.c)), b.number(0))
+}
+
 // scores are x_j of products [keys, queries] in a kernel over these axes.
 func (b *builder) scores(bias biasKind, masked bool) kernel.Ref {
 	x := b.Op(kernel.OpMul, b.c, b.in(b.c, any_, unit), b.AddParam(b.c))
@@ -152,9 +193,7 @@ func (b *builder) scores(bias biasKind, masked bool) kernel.Ref {
 		if bias == keyBias {
 			access = same
 		}
-		z := b.in(b.c, any_, access)
-		hidden := b.Op(kernel.OpEq, ir.Bool, z, low)
-		x = b.Op(kernel.OpSelect, b.c, hidden, low, b.Op(kernel.OpFma, b.c, z, b.number(math.Log2E), x))
+		x = b.biased(x, b.in(b.c, any_, access))
 	}
 	if masked { // the numbers of keys, and the first and last ones of each query
 		j, from, to := b.in(b.c, any_, same), b.in(b.c, same, unit), b.in(b.c, same, unit)
@@ -170,13 +209,10 @@ func weightsKernel(c ir.DType, bias biasKind, masked bool) (*kernel.Kernel, erro
 	b := build("weights", c, red, par)
 	x := b.scores(bias, masked)
 	m, l := b.in(c, same, unit), b.in(c, same, unit)
-	n := b.text("n = max(m, reduce_max(x))\nc = select(n == -inf, 0, n)", map[string]kernel.Ref{"x": x, "m": m})
-	p := b.weight(b.Op(kernel.OpSub, c, x, n["c"]))
-	a := b.weight(b.Op(kernel.OpSub, c, m, n["c"]))
-	sum := b.text("y = fma(l, a, reduce_sum(p))", map[string]kernel.Ref{"p": p, "a": a, "l": l})
-	b.out(p, c, any_, unit)
-	b.out(n["n"], c, same, unit)
-	b.out(sum["y"], c, same, unit)
+	w, greatest, sum, a := b.weigh(x, m, l)
+	b.out(w, c, any_, unit)
+	b.out(greatest, c, same, unit)
+	b.out(sum, c, same, unit)
 	b.out(a, c, same, unit)
 	return b.K, b.err
 }
@@ -188,35 +224,30 @@ func backKernel(c ir.DType, bias biasKind, masked bool) (*kernel.Kernel, error) 
 	b := build("back", c, par, par)
 	x := b.scores(bias, masked)
 	dp, lse, delta := b.in(c, any_, unit), b.in(c, same, unit), b.in(c, same, unit)
-	p := b.exp2(b.Op(kernel.OpSub, c, x, b.Op(kernel.OpMul, c, lse, b.number(math.Log2E))))
-	y := b.text("p = select(x == -inf || lse == -inf, 0, p)\ns = select(p == 0, 0, p * (dp - delta))",
-		map[string]kernel.Ref{"x": x, "lse": lse, "p": p, "dp": dp, "delta": delta})
-	b.out(y["p"], c, any_, unit)
-	b.out(y["s"], c, any_, unit)
+	w, ds := b.gradients(x, dp, lse, delta)
+	b.out(w, c, any_, unit)
+	b.out(ds, c, any_, unit)
 	return b.K, b.err
 }
 
 // divideKernel: y[i, e] = acc / l + 0, 0 where l is 0.
 func divideKernel(to, c ir.DType) (*kernel.Kernel, error) {
 	b := build("divide", c, par, par)
-	y := b.text("y = select(l == 0, 0, x / l) + 0", map[string]kernel.Ref{"x": b.in(c, any_, unit), "l": b.in(c, any_, same)})
-	b.out(y["y"], to, any_, unit)
+	b.out(b.quotient(b.in(c, any_, unit), b.in(c, any_, same)), to, any_, unit)
 	return b.K, b.err
 }
 
 // statKernel is lse.
 func statKernel(c ir.DType) (*kernel.Kernel, error) {
 	b := build("lse", c, par)
-	y := b.text("y = select(l == 0, -inf, fma(m, n, log(l)))", map[string]kernel.Ref{"m": b.in(c, unit), "l": b.in(c, unit), "n": b.number(math.Ln2)})
-	b.out(y["y"], c, any_)
+	b.out(b.logSum(b.in(c, unit), b.in(c, unit)), c, any_)
 	return b.K, b.err
 }
 
 // scaleKernel: y[i, e] = acc[i, e]·t + 0.
 func scaleKernel(to, c ir.DType, columns kernel.Access) (*kernel.Kernel, error) {
 	b := build("scale", c, par, par)
-	x := b.in(c, any_, columns)
-	b.out(b.Op(kernel.OpAdd, c, b.Op(kernel.OpMul, c, x, b.AddParam(c)), b.number(0)), to, any_, columns)
+	b.out(b.scaled(b.in(c, any_, columns)), to, any_, columns)
 	return b.K, b.err
 }
 

@@ -326,13 +326,11 @@ func (p *wide) hiding(i, j int64) (params []uint64, masked bool) {
 // products, and the bias.
 func (b *wideBuilder) scores(bias, masked bool) kernel.Ref {
 	x := b.Op(kernel.OpMul, b.c, b.take(), b.AddParam(b.c))
-	low := b.number(math.Inf(-1))
 	if bias {
-		z := b.take()
-		hidden := b.Op(kernel.OpEq, ir.Bool, z, low)
-		x = b.Op(kernel.OpSelect, b.c, hidden, low, b.Op(kernel.OpFma, b.c, z, b.number(math.Log2E), x))
+		x = b.biased(x, b.take())
 	}
 	if masked {
+		low := b.number(math.Inf(-1))
 		first, last := b.AddParam(ir.I64), b.AddParam(ir.I64)
 		at := b.Op(kernel.OpSub, ir.I64, b.index(0), b.index(1)) // the key less the query
 		x = b.Op(kernel.OpSelect, b.c, b.Op(kernel.OpLe, ir.Bool, first, at), x, low)
@@ -404,14 +402,10 @@ func (p *wide) forward() {
 		p.step("weights"+masked, func(b *wideBuilder) {
 			x := b.scores(p.bias != noBias, masked != "")
 			m, l := b.take(), b.take()
-			n := b.text("n = max(m, reduce_max(x))\nc = select(n == -inf, 0, n)", map[string]kernel.Ref{"x": x, "m": m})
-			w := b.weight(b.Op(kernel.OpSub, b.c, x, n["c"]))
-			a := b.weight(b.Op(kernel.OpSub, b.c, m, n["c"]))
-			sum := b.text("y = fma(l, a, reduce_sum(p))", map[string]kernel.Ref{"p": w, "a": a, "l": l})
-			b.give(w)
-			b.give(n["n"])
-			b.give(sum["y"])
-			b.give(a)
+			w, greatest, sum, a := b.weigh(x, m, l)
+			for _, v := range []kernel.Ref{w, greatest, sum, a} {
+				b.give(v)
+			}
 		}, []kernel.AxisKind{red, par}, []int64{n, rest}, params,
 			append(args, vector(m[0]), vector(sum[0]), wideArg{at(w), 0, 1}, vector(m[1]), vector(sum[1]), vector(a))...)
 		factor := at(a).transposed()
@@ -428,12 +422,12 @@ func (p *wide) finish(acc, m, sum block, from, to int64) {
 	m.offset, sum.offset = m.offset+from, sum.offset+from
 	m, sum = m.transposed(), sum.transposed()
 	p.step("divide", func(b *wideBuilder) {
-		x := b.text("y = select(l == 0, 0, x / l) + 0", map[string]kernel.Ref{"x": b.take(), "l": b.take()})
-		b.give(x["y"])
+		acc, l := b.take(), b.take()
+		b.give(b.quotient(acc, l))
 	}, []kernel.AxisKind{par, par}, []int64{to - from, p.e}, nil, wideArg{acc, 0, 1}, wideArg{sum, 0, -1}, wideArg{y, 0, 1})
 	p.step("lse", func(b *wideBuilder) {
-		x := b.text("y = select(l == 0, -inf, fma(m, n, log(l)))", map[string]kernel.Ref{"m": b.take(), "l": b.take(), "n": b.number(math.Ln2)})
-		b.give(x["y"])
+		m, l := b.take(), b.take()
+		b.give(b.logSum(m, l))
 	}, []kernel.AxisKind{par}, []int64{to - from}, nil, wideArg{m, 0, -1}, wideArg{sum, 0, -1}, wideArg{lse, 0, -1})
 }
 
@@ -448,11 +442,9 @@ func (p *wide) back(w, ds, x, dp block, of func(block) block, i, j, n, rest int6
 	p.step("back"+masked, func(b *wideBuilder) {
 		x := b.scores(true, masked != "")
 		dp, lse, delta := b.take(), b.take(), b.take()
-		w := b.exp2(b.Op(kernel.OpSub, b.c, x, b.Op(kernel.OpMul, b.c, lse, b.number(math.Log2E))))
-		y := b.text("p = select(x == -inf || lse == -inf, 0, p)\ns = select(p == 0, 0, p * (dp - delta))",
-			map[string]kernel.Ref{"x": x, "lse": lse, "p": w, "dp": dp, "delta": delta})
-		b.give(y["p"])
-		b.give(y["s"])
+		w, ds := b.gradients(x, dp, lse, delta)
+		b.give(w)
+		b.give(ds)
 	}, []kernel.AxisKind{par, par}, []int64{n, rest}, params,
 		append(args, wideArg{dp, 0, 1}, wideArg{lse, 1, -1}, wideArg{delta, 1, -1}, wideArg{w, 0, 1}, wideArg{ds, 0, 1})...)
 }
@@ -460,8 +452,7 @@ func (p *wide) back(w, ds, x, dp block, of func(block) block, i, j, n, rest int6
 // store writes sums, times a number, to a result.
 func (p *wide) store(to, from block, rows, cols int64, t float64) {
 	p.step("store", func(b *wideBuilder) {
-		x := b.take()
-		b.give(b.Op(kernel.OpAdd, b.c, b.Op(kernel.OpMul, b.c, x, b.AddParam(b.c)), b.number(0)))
+		b.give(b.scaled(b.take()))
 	}, []kernel.AxisKind{par, par}, []int64{rows, cols}, []uint64{ir.MakeScalar(p.c, t).Bits}, wideArg{from, 0, 1}, wideArg{to, 0, 1})
 }
 
