@@ -105,7 +105,7 @@ func (r *Runtime) Device(id string) (*Device, error) {
 	b, err := r.Drivers.Open(id)
 	if err != nil {
 		if name, _, _ := strings.Cut(id, ":"); name == "cuda" && r.Drivers.Driver(name) == nil {
-			err = &ir.Error{Kind: ir.ErrDevice, Msg: `GPUs need the import of "github.com/sinter-go/sinter/cuda"`, Cause: err}
+			err = &ir.Error{Kind: ir.ErrDevice, Msg: `GPUs need the import of "github.com/sinter-go/sinter/cuda", which the command has unless it is built with the tag nocuda`, Cause: err}
 		}
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 // Accelerator is another processor than the host's, such as a GPU: its memory, and what
 // runs kernels on it. A device with one keeps its tensors there. Everything else that
 // makes a device is as without one: the queue, the store and its errors, liveness,
-// launches that fall back to their nodes, pools. Rows that have a routine, recurrences,
-// and kernels that the accelerator refuses, run on the host over copies.
+// launches that fall back to their nodes, pools. Rows that have a routine, gradients of
+// a bias of attention, and kernels that the accelerator refuses, run on the host over copies.
 //
 // All methods may be called from any goroutine. What CopyIn, Run and Unmap ask for
 // happens in the order of the calls.
@@ -36,10 +36,11 @@ type Accelerator interface {
 	Compile(k *kernel.Kernel) (Program, error)
 	// Run runs programs, which write disjoint parts of their results, in any order. It
 	// waits only for those that may note a fault, and returns the one at the lowest
-	// index.
+	// index. After an error of kind ir.ErrUnsupported the host runs them.
 	Run(parts []Bound) (code kernel.FaultCode, at int64, err error)
 
-	// Flush begins what Run has put off. Sync waits for everything.
+	// Flush begins what Run has put off; what fails then, all later calls return. Sync
+	// waits for everything that was asked for before.
 	Flush() error
 	Sync() error
 
@@ -47,7 +48,8 @@ type Accelerator interface {
 	// measured, as far as the accelerator works. The time is told when known.
 	Clock(tell func(time.Duration)) (stop func())
 
-	// Close ends everything. Nothing is called afterwards.
+	// Close ends everything, and returns memory that is still mapped, as by a reader
+	// that outlives the device. Calls afterwards fail, but for Unmap, which does nothing.
 	Close() error
 }
 
@@ -90,11 +92,43 @@ func (d *Device) runAccelerated(parts []part) (code kernel.FaultCode, at int64, 
 		return code, at, nil
 	}
 	c, a, err := d.accelerator().Run(d.bound)
+	if err != nil && ir.AsError(err).Kind == ir.ErrMemory { // beside the operands
+		d.pool.forgetAll()
+		d.pool.cleanUp()
+		c, a, err = d.accelerator().Run(d.bound)
+	}
 	clear(d.bound)
+	if err != nil && ir.AsError(err).Kind == ir.ErrUnsupported {
+		c, a, err = d.runRefused(parts)
+	}
 	if err == nil && c != kernel.NoFault && (code == kernel.NoFault || a < at) {
 		code, at = c, a
 	}
 	return code, at, err
+}
+
+// runRefused runs the parts on the host that the accelerator has turned out not to take.
+func (d *Device) runRefused(parts []part) (code kernel.FaultCode, at int64, err error) {
+	for i := range parts {
+		p := parts[i]
+		if p.program == nil {
+			continue
+		}
+		exe, _, err := d.compile(p.k)
+		if err != nil {
+			return code, at, err
+		}
+		made := newReady(p.k, exe, false)
+		p.ready = &made
+		c, a, err := d.runOnHost(&p)
+		if err != nil {
+			return code, at, err
+		}
+		if c != kernel.NoFault && (code == kernel.NoFault || a < at) {
+			code, at = c, a
+		}
+	}
+	return code, at, nil
 }
 
 // runOnHost runs a part over copies of all memory that it names.

@@ -3,6 +3,7 @@
 package cpu_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"syscall"
@@ -25,17 +26,23 @@ type remote struct {
 	regions map[uintptr][]byte // contents, by the first address
 	seen    int
 	loss    error // of a lost device
+	slow    time.Duration
+	refuses bool // when it is to run something
+	loans   bool // memory may be mapped when it is closed
 }
 
 func (r *remote) Describe(i *backend.Info) { i.Kind, i.Detail = "cpu", "remote" }
 
 func (r *remote) Map(n int64) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loss != nil {
+		return nil, r.loss
+	}
 	mem, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.regions[address(mem)] = make([]byte, n)
 	return mem, nil
 }
@@ -96,6 +103,9 @@ func (r *remote) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err er
 	if r.loss != nil {
 		return 0, 0, r.loss
 	}
+	if r.refuses {
+		return 0, 0, ir.Errorf(ir.ErrUnsupported, "the compiler does not take it")
+	}
 	for _, p := range parts {
 		l := *p.Launch
 		l.Args = append([]kernel.Operand(nil), l.Args...)
@@ -113,10 +123,33 @@ func (r *remote) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err er
 	return code, at, nil
 }
 
-func (r *remote) Flush() error { return r.loss }
-func (r *remote) Sync() error  { return r.loss }
+func (r *remote) Flush() error { return r.state() }
+
+func (r *remote) state() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loss
+}
+
+// set changes what goes wrong.
+func (r *remote) set(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+func (r *remote) Sync() error {
+	var slow time.Duration
+	r.set(func() { slow = r.slow })
+	time.Sleep(slow)
+	return r.state()
+}
+
 func (r *remote) Close() error {
-	if len(r.regions) != 0 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.loss = ir.Errorf(ir.ErrClosed, "the accelerator is closed")
+	if len(r.regions) != 0 && !r.loans {
 		return fmt.Errorf("%d slabs were not returned", len(r.regions))
 	}
 	return nil
@@ -174,7 +207,7 @@ func TestLoss(t *testing.T) {
 	if err := d.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.loss = ir.Errorf(ir.ErrDevice, "the device is lost")
+	r.set(func() { r.loss = ir.Errorf(ir.ErrDevice, "the device is lost") })
 	if _, errs, err := d.Read(t.Context(), 1); err != nil || ir.AsError(errs[0]).Kind != ir.ErrDevice {
 		t.Errorf("read: %v, %v", err, errs)
 	}
@@ -187,10 +220,105 @@ func TestLoss(t *testing.T) {
 	if err := d.Sync(t.Context()); ir.AsError(err).Kind != ir.ErrDevice {
 		t.Errorf("sync: %v", err)
 	}
-	r.loss = nil // for Close, which returns all memory
+	big := ir.Tensor{ID: 3, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{1 << 20}}} // needs other memory
+	if err := d.Upload(big, make([]byte, 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, err := d.Read(t.Context(), 3); err != nil || ir.AsError(errs[0]).Kind != ir.ErrDevice {
+		t.Errorf("read of what found no memory: %v, %v", err, errs)
+	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestWaiting: the end of a context ends the wait for an accelerator, and nobody else
+// waits for it.
+func TestWaiting(t *testing.T) {
+	r := newRemote()
+	d, err := cpu.New(cpu.Options{Accelerator: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.set(func() { r.slow = time.Second })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	waited := make(chan error)
+	start := time.Now()
+	go func() { waited <- d.Sync(ctx) }()
+	time.Sleep(10 * time.Millisecond)
+	if err := d.Upload(ir.Tensor{ID: 1, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{4}}}, make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Read(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err == nil || ir.AsError(err).Kind != ir.ErrCancelled {
+		t.Errorf("the wait ended with %v", err)
+	}
+	if took := time.Since(start); took > 700*time.Millisecond {
+		t.Errorf("it took %v", took)
+	}
+	r.set(func() { r.slow = 0 })
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefused: what an accelerator turns out not to take runs on the host.
+func TestRefused(t *testing.T) {
+	r := newRemote()
+	d, err := cpu.New(cpu.Options{Accelerator: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	r.set(func() { r.refuses = true })
+	f32 := ir.Type{DType: ir.F32, Shape: ir.Shape{2}}
+	in, out := ir.Tensor{ID: 1, Type: f32}, ir.Tensor{ID: 2, Type: f32}
+	data := make([]byte, 8)
+	*(*float32)(unsafe.Pointer(&data[4])) = -3
+	if err := d.Upload(in, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Submit(t.Context(), []ir.Node{{Row: ir.Lookup("neg"), In: []ir.Tensor{in}, Out: []ir.Tensor{out}}}); err != nil {
+		t.Fatal(err)
+	}
+	got, errs, err := d.Read(t.Context(), 2)
+	if err != nil || errs[0] != nil {
+		t.Fatal(err, errs)
+	}
+	if v := *(*float32)(unsafe.Pointer(&got[0].Bytes[4])); v != 3 {
+		t.Errorf("-(-3) is %v", v)
+	}
+}
+
+// TestReaderAfterClose: what is read of a closed device is an error.
+func TestReaderAfterClose(t *testing.T) {
+	r := newRemote()
+	r.set(func() { r.loans = true })
+	d, err := cpu.New(cpu.Options{Accelerator: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := ir.Tensor{ID: 1, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{4}}}
+	if err := d.Upload(x, make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	read, err := d.OpenRead(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := read.ReadAt(t.Context(), make([]byte, 4), 0); ir.AsError(err).Kind != ir.ErrClosed {
+		t.Errorf("read: %v", err)
+	}
+	if err := d.Upload(ir.Tensor{ID: 2, Type: x.Type}, make([]byte, 16)); ir.AsError(err).Kind != ir.ErrClosed {
+		t.Errorf("upload: %v", err)
+	}
+	read.Close()
 }
 
 // TestNotHost: memory of an accelerator is nobody's to borrow.

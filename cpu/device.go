@@ -147,6 +147,9 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 	if int64(len(data)) != t.Bytes() {
 		return ir.Errorf(ir.ErrArgument, "%d bytes for %s, expected %d", len(data), t.Type, t.Bytes())
 	}
+	if d.accelerated() && d.q.isClosed() { // memory may be there, of whoever still reads
+		return errClosed
+	}
 	fail := func(err error) { d.fail([]ir.Tensor{t}, ir.AsError(err)) }
 	if buf, err := d.pool.get(max(t.Bytes(), 1)); err == nil { // nobody waits for the device
 		if err := d.copyIn(buf.data, data); err != nil {
@@ -233,13 +236,12 @@ func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []erro
 // Sync waits for the queue and returns the first error not yet returned.
 func (d *Device) Sync(ctx context.Context) error {
 	var first *ir.Error
-	if err := d.inOrder(ctx, func() {
-		if d.accelerated() {
-			if err := d.accelerator().Sync(); err != nil {
-				first = ir.AsError(err)
-				return
-			}
+	if d.accelerated() {
+		if err := d.awaitAccelerator(ctx); err != nil {
+			return err
 		}
+	}
+	if err := d.inOrder(ctx, func() {
 		if first = d.damage(); first == nil && len(d.errs) > 0 { // damage is worse than whatever else failed
 			first, d.errs = d.errs[0], nil
 		}
@@ -250,6 +252,22 @@ func (d *Device) Sync(ctx context.Context) error {
 		return first
 	}
 	return nil
+}
+
+// awaitAccelerator waits until the accelerator has done what is queued, or for the end of
+// ctx, on a goroutine of its own: others go on using the device.
+func (d *Device) awaitAccelerator(ctx context.Context) error {
+	if err := d.do(ctx, func() { _ = d.accelerator().Flush() }); err != nil { // what fails, Sync returns
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- d.accelerator().Sync() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return &ir.Error{Kind: ir.ErrCancelled, Msg: "waiting for the device", Device: d.opt.ID, Cause: ctx.Err()}
+	}
 }
 
 // do runs f on the device goroutine and waits for it, or for the end of ctx. f

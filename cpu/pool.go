@@ -63,6 +63,9 @@ func (p *pool) get(n int64) (*buffer, error) {
 	c := &p.sets[index(window)][number]
 	if len(c.open) == 0 {
 		if err := p.grow(c, number, size, window); err != nil {
+			if e, ok := err.(*ir.Error); ok && e.Kind != ir.ErrMemory { // the memory's owner is lost
+				return nil, e
+			}
 			return nil, ir.Errorf(ir.ErrMemory, "%d bytes asked for, %d in use, %d reserved: %v", n, p.inUse, p.reserved, err)
 		}
 	}

@@ -38,8 +38,8 @@ func (d *Device) clockKernel(name string, run func()) {
 			d.away.Add(int64(took))
 			d.counters.kernelTime.Add(int64(took))
 		})
+		defer stop() // of a run that panics too
 		run()
-		stop()
 		return
 	}
 	start := time.Now()

@@ -65,6 +65,7 @@ func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
 	for i := range s.Maps {
 		m, err := g.tensorMap(&s.Maps[i])
 		if err != nil {
+			b.text = b.text[:x.from]
 			return fmt.Errorf("%s: %w", s.Entry.Name, err)
 		}
 		b.text = append(b.text, m[:]...)
@@ -132,7 +133,7 @@ func (b *batch) issue(g *gpu) error {
 		return b.launch(g)
 	}
 	g.stats.Graphs++
-	return r.graph.Launch(g.stream)
+	return g.withRoom(func() error { return r.graph.Launch(g.stream) })
 }
 
 // fillIn makes the parameters of a step those of the next call of the driver.
@@ -150,7 +151,7 @@ func (b *batch) launch(g *gpu) error {
 	for i := range b.steps {
 		s := &b.steps[i]
 		if s.words > 0 {
-			if err := g.stream.Fill32(s.fill, s.value, uint64(s.words)); err != nil {
+			if err := g.withRoom(func() error { return g.stream.Fill32(s.fill, s.value, uint64(s.words)) }); err != nil {
 				return err
 			}
 			continue
@@ -158,7 +159,7 @@ func (b *batch) launch(g *gpu) error {
 		if err := b.fillIn(s); err != nil {
 			return err
 		}
-		if err := s.f.Launch(g.stream, s.grid, s.block, s.shared, &b.params); err != nil {
+		if err := g.withRoom(func() error { return s.f.Launch(g.stream, s.grid, s.block, s.shared, &b.params) }); err != nil {
 			return err
 		}
 	}

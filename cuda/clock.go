@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sinter-go/sinter/cuda/driver"
@@ -10,6 +11,7 @@ import (
 // clocks are measurements between events. The lock of the gpu guards them.
 type clocks struct {
 	open []clock // in the order of the stream
+	told int     // how many were before
 	idle []driver.Event
 }
 
@@ -40,12 +42,14 @@ func (c *clocks) add(from, to driver.Event, tell func(time.Duration)) error {
 	if err := to.Synchronize(); err != nil {
 		return err
 	}
-	return c.settle()
+	return c.settle(c.told + len(c.open))
 }
 
-// settle tells the times, all of which have happened.
-func (c *clocks) settle() error {
-	for _, x := range c.open {
+// settle tells the times up to a number, counted from the first ever; all of these have
+// happened.
+func (c *clocks) settle(until int) error {
+	n := max(0, min(until-c.told, len(c.open)))
+	for _, x := range c.open[:n] {
 		ms, err := x.to.Since(x.from)
 		if err != nil {
 			return err
@@ -53,8 +57,8 @@ func (c *clocks) settle() error {
 		x.tell(time.Duration(ms * float64(time.Millisecond)))
 		c.idle = append(c.idle, x.from, x.to)
 	}
-	clear(c.open)
-	c.open = c.open[:0]
+	c.told += n
+	c.open = slices.Delete(c.open, 0, n)
 	return nil
 }
 

@@ -35,6 +35,8 @@ type gpu struct {
 	room    int64      // bytes of it
 	fault   driver.Ptr // the word that kernels note faults in
 	word    []byte     // page-locked: what was noted
+	noted   driver.Event
+	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
 	lost    *ir.Error
 	closed  bool
@@ -45,11 +47,23 @@ type gpu struct {
 
 var _ cpu.Accelerator = (*gpu)(nil)
 
+// The drivers that take the text of kernels, and of those for Hopper's matrix units, as
+// 1000 times the major version of CUDA plus 10 times the minor one.
+const (
+	leastDriver  = 11080
+	matrixDriver = 12000
+)
+
 // spare is the memory of a GPU that is left to code, contexts and others.
 const spare = 512 << 20
 
 func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
-	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}}
+	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}, mapped: map[driver.Ptr]bool{}}
+	if v := lib.Version(); v < leastDriver {
+		return nil, fmt.Errorf("the driver is one of CUDA %d.%d, at least %d.%d is needed", v/1000, v%1000/10, leastDriver/1000, leastDriver%1000/10)
+	} else if v < matrixDriver {
+		g.target.NoMatrix = true
+	}
 	if g.id == "" {
 		g.id = "cuda:" + strconv.Itoa(o.Index)
 	}
@@ -88,6 +102,9 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 		if g.word, err = g.ctx.AllocHost(8); err != nil {
 			return err
 		}
+		if g.noted, err = g.ctx.NewEvent(); err != nil {
+			return err
+		}
 		g.batch.off = o.NoGraphs
 		return errors.Join(g.up.open(g.ctx, 8), g.down.open(g.ctx, 4))
 	})
@@ -124,49 +141,82 @@ func (g *gpu) Describe(i *backend.Info) {
 func (g *gpu) do(f func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.unusable(); err != nil {
+		return err
+	}
+	return g.lose(g.ctx.Do(f))
+}
+
+// unusable is the error of a lost or closed device. mu is held.
+func (g *gpu) unusable() error {
 	if g.lost != nil {
 		return g.lost
 	}
 	if g.closed {
 		return ir.Errorf(ir.ErrClosed, "the device is closed")
 	}
-	return g.lose(g.ctx.Do(f))
+	return nil
 }
 
-// lose notes a failure. mu is held.
+// lose notes a failure of the driver, unless it is want of memory, which the device
+// survives. mu is held.
 func (g *gpu) lose(err error) error {
 	var failed *driver.Error
-	if err == nil || !errors.As(err, &failed) || failed.Code == outOfMemory {
+	if err == nil || g.lost == nil && (!errors.As(err, &failed) || failed.Code == outOfMemory) {
 		return err
 	}
+	return g.fail(err)
+}
+
+// fail notes a failure whatever it is. mu is held.
+func (g *gpu) fail(err error) error {
 	if g.lost == nil {
 		g.lost = &ir.Error{Kind: ir.ErrDevice, Device: g.id, Msg: "the GPU failed: all that is on it is lost", Cause: err}
 	}
 	return g.lost
 }
 
-// outOfMemory is the driver's code; the device goes on.
+// outOfMemory is the driver's code.
 const outOfMemory = 2
+
+// withRoom calls f, which needs memory, again if there was none, when what was freed has
+// gone back. mu is held and the context current.
+func (g *gpu) withRoom(f func() error) error {
+	err := f()
+	var failed *driver.Error
+	if !errors.As(err, &failed) || failed.Code != outOfMemory {
+		return err
+	}
+	if err := g.stream.Synchronize(); err != nil {
+		return err
+	}
+	if err := g.dev.TrimFreed(0); err != nil {
+		return err
+	}
+	return f()
+}
+
+// alloc takes memory in stream order. What is freed waits in the driver's pool, in blocks
+// of other sizes, until there is no room.
+func (g *gpu) alloc(bytes int64) (p driver.Ptr, err error) {
+	if err := g.issue(); err != nil {
+		return 0, err
+	}
+	err = g.withRoom(func() (err error) {
+		p, err = g.stream.Alloc(uint64(bytes))
+		return err
+	})
+	return p, err
+}
 
 // Map takes memory in stream order.
 func (g *gpu) Map(bytes int64) (mem []byte, err error) {
 	err = g.do(func() error {
-		p, err := g.stream.Alloc(uint64(bytes))
+		p, err := g.alloc(bytes)
 		if err != nil {
-			// What was freed waits in the driver's pool, in blocks of other sizes.
-			if err := g.issue(); err != nil {
-				return err
-			}
-			if err := g.stream.Synchronize(); err != nil {
-				return err
-			}
-			if err := g.dev.TrimFreed(0); err != nil {
-				return err
-			}
-			if p, err = g.stream.Alloc(uint64(bytes)); err != nil {
-				return err
-			}
+			return err
 		}
+		g.mapped[p] = true
 		mem = deviceBytes(p, bytes)
 		return nil
 	})
@@ -175,10 +225,11 @@ func (g *gpu) Map(bytes int64) (mem []byte, err error) {
 
 // Unmap returns memory in stream order.
 func (g *gpu) Unmap(mem []byte) {
-	_ = g.do(func() error { // a lost device has no memory
+	_ = g.do(func() error { // a lost device has no memory, a closed one returned it
 		if err := g.issue(); err != nil {
 			return err
 		}
+		delete(g.mapped, pointer(mem))
 		return g.stream.Free(pointer(mem))
 	})
 }
@@ -198,23 +249,32 @@ func pointer(mem []byte) driver.Ptr {
 // Flush puts what was held back on the stream.
 func (g *gpu) Flush() error { return g.do(g.issue) }
 
-// Sync waits for the stream.
+// Sync waits for the stream, as far as it is known now.
 func (g *gpu) Sync() error {
-	if err := g.do(g.issue); err != nil {
+	var until int
+	err := g.do(func() error {
+		until = g.clocks.told + len(g.clocks.open)
+		return g.issue()
+	})
+	if err != nil {
 		return err
 	}
-	err := g.ctx.Do(g.stream.Synchronize) // without mu: others go on
+	err = g.ctx.Do(g.stream.Synchronize) // without mu: others go on
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.lose(err); err != nil {
 		return err
 	}
-	return g.lose(g.ctx.Do(func() error { return g.clocks.settle() }))
+	return g.lose(g.ctx.Do(func() error { return g.clocks.settle(until) }))
 }
 
 // Close waits for the stream and returns everything.
 func (g *gpu) Close() error {
 	err := g.Sync()
+	g.up.mu.Lock() // copies that are under way end first
+	defer g.up.mu.Unlock()
+	g.down.mu.Lock()
+	defer g.down.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -227,7 +287,10 @@ func (g *gpu) Close() error {
 	}
 	return errors.Join(err, g.ctx.Do(func() error {
 		errs := []error{g.batch.close(), g.clocks.close(), g.up.close(g.ctx), g.down.close(g.ctx),
-			g.stream.Free(g.scratch), g.stream.Free(g.fault), g.ctx.FreeHost(g.word)}
+			g.stream.Free(g.scratch), g.stream.Free(g.fault), g.ctx.FreeHost(g.word), g.noted.Destroy()}
+		for p := range g.mapped { // of tensors that somebody still reads
+			errs = append(errs, g.stream.Free(p))
+		}
 		for _, f := range g.loaded {
 			if f.module != nil {
 				errs = append(errs, f.module.Unload())
@@ -262,16 +325,25 @@ func (g *gpu) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error
 		if err := g.stream.CopyToHost(g.word, g.fault); err != nil {
 			return err
 		}
-		return g.stream.Synchronize()
+		return g.stream.Record(g.noted)
 	})
 	if err == nil && faults {
+		if err = g.wait(g.noted); err != nil {
+			return code, at, err
+		}
 		code, at = ptx.DecodeFault(*(*uint64)(unsafe.Pointer(unsafe.SliceData(g.word))))
 	}
 	return code, at, err
 }
 
-// issue puts what was held back on the stream. mu is held and the context current.
-func (g *gpu) issue() error { return g.batch.issue(g) }
+// issue puts what was held back on the stream. mu is held and the context current. An
+// error loses the device, whatever it is: results of what did not run are known already.
+func (g *gpu) issue() error {
+	if err := g.batch.issue(g); err != nil {
+		return g.fail(err)
+	}
+	return nil
+}
 
 // Clock measures between two events on the stream.
 func (g *gpu) Clock(tell func(time.Duration)) (stop func()) {
@@ -280,8 +352,9 @@ func (g *gpu) Clock(tell func(time.Duration)) (stop func()) {
 		if err = g.issue(); err != nil {
 			return err
 		}
-		g.batch.clocked++
-		from, err = g.clocks.mark(g)
+		if from, err = g.clocks.mark(g); err == nil {
+			g.batch.clocked++
+		}
 		return err
 	})
 	return func() {

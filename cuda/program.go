@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -59,7 +60,7 @@ func (g *gpu) plan(b *cpu.Bound) error {
 	if made == nil {
 		plan, err := p.module.Plan(l, p.base)
 		if err != nil {
-			return err
+			return refused(err)
 		}
 		g.stats.Plans++
 		if len(p.plans) >= maxPlans {
@@ -69,7 +70,7 @@ func (g *gpu) plan(b *cpu.Bound) error {
 		for i := range plan.Steps {
 			f, err := g.function(plan.Steps[i].Entry)
 			if err != nil {
-				return err
+				return refused(err)
 			}
 			made.functions = append(made.functions, f)
 		}
@@ -89,6 +90,12 @@ func (g *gpu) plan(b *cpu.Bound) error {
 	return nil
 }
 
+// refused is the error of a kernel that the driver does not take, which is no loss of the
+// device: the host runs it.
+func refused(err error) error {
+	return &ir.Error{Kind: ir.ErrUnsupported, Msg: err.Error()}
+}
+
 // function compiles an entry, once.
 func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	if f := g.loaded[e.Text]; f != nil {
@@ -103,7 +110,7 @@ func (g *gpu) function(e *ptx.Entry) (*function, error) {
 		err = f.AllowDynamicShared(e.Shared)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), m.Unload())
 	}
 	g.loaded[e.Text] = f
 	g.stats.Loaded++
@@ -123,8 +130,13 @@ func (g *gpu) needScratch(n int64) error {
 		return err
 	}
 	g.scratch, g.room = 0, 0
+	least := n
 	n = max(2*n, 1<<20)
-	p, err := g.stream.Alloc(uint64(n))
+	p, err := g.alloc(n)
+	if err != nil && n > least {
+		n = least
+		p, err = g.alloc(n)
+	}
 	if err != nil {
 		return &ir.Error{Kind: ir.ErrMemory, Msg: fmt.Sprintf("%d bytes that a kernel needs beside its operands", n), Cause: err}
 	}

@@ -75,6 +75,9 @@ func (g *gpu) CopyIn(dst, src []byte) error {
 	r := &g.up
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := g.do(func() error { return nil }); err != nil {
+		return err
+	}
 	for at := 0; at < len(src); at += pieceBytes {
 		n := min(pieceBytes, len(src)-at)
 		p, err := r.take(g)
@@ -106,6 +109,9 @@ func (g *gpu) CopyOut(dst, src []byte) error {
 	r := &g.down
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := g.do(func() error { return nil }); err != nil {
+		return err
+	}
 	type read struct {
 		p  *piece
 		to []byte

@@ -4,8 +4,8 @@ package main
 
 import (
 	// GPUs of NVIDIA. The driver's library is opened when a device is; to be able to do
-	// so, the command is linked with the system's C library. With the tag nocuda it is
-	// static.
+	// so, the command asks for the system's C library; with the tag nocuda, and without
+	// cgo, it does not.
 	_ "github.com/sinter-go/sinter/cuda"
 	"github.com/sinter-go/sinter/cuda/nvml"
 )

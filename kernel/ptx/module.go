@@ -59,7 +59,7 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 is that of the matrix units here.
-	m := &Module{k: k.Widened(), target: target, pairs: isPairs(k) && target.Major == 9, entries: map[string]*Entry{}}
+	m := &Module{k: k.Widened(), target: target, pairs: isPairs(k) && target.Major == 9 && !target.NoMatrix, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
@@ -242,6 +242,9 @@ func (m *Module) columnEntry(f columnForm) (*Entry, error) {
 // String is the part's mark in entry names.
 func (p part) String() string { return [...]string{"", "_chunks", "_finish"}[p] }
 
+// maxParamBytes is what a kernel takes on every architecture.
+const maxParamBytes = 4096
+
 // entry returns the entry with the given variant name, made if needed.
 func (m *Module) entry(variant string, threads int, make func() (*emitter, error)) (*Entry, error) {
 	m.mu.Lock()
@@ -255,6 +258,9 @@ func (m *Module) entry(variant string, threads int, make func() (*emitter, error
 	}
 	name := "k_" + identifier(m.k.Name) + "_" + variant
 	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, slots: em.slots}
+	if n := e.ParamBytes(); n > maxParamBytes {
+		return nil, m.refuse("%d bytes of parameters, at most %d", n, maxParamBytes)
+	}
 	m.entries[variant] = e
 	return e, nil
 }

@@ -8,6 +8,9 @@ type Target struct {
 	Major, Minor int
 	// Multiprocessors is used to decide when work is split; 0 means 132.
 	Multiprocessors int
+	// NoMatrix leaves the matrix units alone, for drivers that do not take their text.
+	// Products of bf16 then are those of f32.
+	NoMatrix bool
 }
 
 // Unsupported says why a kernel or a launch is refused.
