@@ -38,6 +38,7 @@ type gpu struct {
 	noted   driver.Event
 	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
+	age     int // how often all of them were dropped
 	lost    *ir.Error
 	closed  bool
 	stats   Stats
@@ -292,9 +293,7 @@ func (g *gpu) Close() error {
 			errs = append(errs, g.stream.Free(p))
 		}
 		for _, f := range g.loaded {
-			if f.module != nil {
-				errs = append(errs, f.module.Unload())
-			}
+			errs = append(errs, f.module.Unload())
 		}
 		return errors.Join(append(errs, g.stream.Synchronize(), g.stream.Destroy(), g.dev.TrimFreed(0))...)
 	}), g.ctx.Release())

@@ -27,10 +27,15 @@ func (p *program) Apart() bool { return p.module.Apart() }
 type planned struct {
 	*ptx.Plan
 	functions []*function // of its steps
+	age       int         // of what is loaded, when they were
 }
 
-// maxPlans bounds the plans of a program: all are dropped when there would be more.
-const maxPlans = 256
+// maxPlans bounds the plans of a program, and maxLoaded the functions of a device: all are
+// dropped when there would be more.
+const (
+	maxPlans  = 256
+	maxLoaded = 4096
+)
 
 // function is an entry point that the driver has compiled.
 type function struct {
@@ -50,6 +55,11 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 // plan appends the steps of a bound program to the batch. mu is held and the context
 // current.
 func (g *gpu) plan(b *cpu.Bound) error {
+	if len(g.loaded) >= maxLoaded {
+		if err := g.unload(); err != nil {
+			return err
+		}
+	}
 	p, l := b.Program.(*program), b.Launch
 	p.base = p.base[:0]
 	for i := range l.Args {
@@ -66,17 +76,21 @@ func (g *gpu) plan(b *cpu.Bound) error {
 		if len(p.plans) >= maxPlans {
 			clear(p.plans)
 		}
-		made = &planned{Plan: plan}
-		for i := range plan.Steps {
-			f, err := g.function(plan.Steps[i].Entry)
+		made = &planned{Plan: plan, age: -1}
+	} else {
+		made.Rebind(l, p.base)
+	}
+	if made.age != g.age {
+		made.functions = made.functions[:0]
+		for i := range made.Steps {
+			f, err := g.function(made.Steps[i].Entry)
 			if err != nil {
 				return refused(err)
 			}
 			made.functions = append(made.functions, f)
 		}
+		made.age = g.age
 		p.plans[string(p.key)] = made
-	} else {
-		made.Rebind(l, p.base)
 	}
 	if err := g.needScratch(made.Scratch); err != nil {
 		return err
@@ -84,7 +98,7 @@ func (g *gpu) plan(b *cpu.Bound) error {
 	made.Bind(uint64(g.scratch), uint64(g.fault))
 	for i := range made.Steps {
 		if err := g.batch.add(g, &made.Steps[i], made.functions[i]); err != nil {
-			return err
+			return refused(err)
 		}
 	}
 	return nil
@@ -115,6 +129,23 @@ func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	g.loaded[e.Text] = f
 	g.stats.Loaded++
 	return f, nil
+}
+
+// unload drops every function, once nothing runs that is one. Plans find theirs anew.
+func (g *gpu) unload() error {
+	if err := g.issue(); err != nil {
+		return err
+	}
+	if err := g.stream.Synchronize(); err != nil {
+		return err
+	}
+	errs := []error{g.batch.close()} // graphs have functions
+	for text, f := range g.loaded {
+		errs = append(errs, f.module.Unload())
+		delete(g.loaded, text)
+	}
+	g.age++
+	return errors.Join(errs...)
 }
 
 // needScratch makes room for what the steps of one plan pass on. Plans follow each other
