@@ -131,37 +131,71 @@ func (d *Device) runRefused(parts []part) (code kernel.FaultCode, at int64, err 
 	return code, at, nil
 }
 
-// runOnHost runs a part over copies of all memory that it names.
+// hostCopy is a part of a buffer on the host.
+type hostCopy struct {
+	from, to int64 // bytes of the buffer
+	data     []byte
+}
+
+// runOnHost runs a part over copies of the memory that it touches.
 func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error) {
 	d.counters.hosted.Add(1)
 	l := *p.l
 	l.Args = append([]kernel.Operand(nil), p.l.Args...)
-	copies := map[*buffer][]byte{}
+	copies := map[*buffer]*hostCopy{}
 	for i := range l.Args {
-		b := p.buffers[i]
-		if copies[b] == nil { // results too: what is not written stays
-			copies[b] = alignedBytes(len(b.data))
-			if err := d.accelerator().CopyOut(copies[b], b.data); err != nil {
-				return code, at, err
-			}
+		from, to := touched(&l.Args[i], &p.k.Args[i], l.Extents)
+		from &^= alignment - 1
+		if c := copies[p.buffers[i]]; c != nil {
+			c.from, c.to = min(c.from, from), max(c.to, to)
+		} else {
+			copies[p.buffers[i]] = &hostCopy{from: from, to: to}
 		}
-		l.Args[i].Base, l.Args[i].Size = addressIn(copies[b]), int64(len(copies[b]))
+	}
+	for b, c := range copies { // results too: what is not written stays
+		c.data = alignedBytes(int(c.to - c.from))
+		if err := d.accelerator().CopyOut(c.data, b.data[c.from:c.to]); err != nil {
+			return code, at, err
+		}
+	}
+	for i := range l.Args {
+		c := copies[p.buffers[i]]
+		o := &l.Args[i]
+		o.Base, o.Size = addressIn(c.data), int64(len(c.data))
+		o.Offset -= c.from / int64(p.k.Args[i].Type.Size())
 	}
 	d.workers.run([]part{{ready: p.ready, l: &l}})
 	for i := range p.k.Args {
 		b := p.buffers[i]
-		if p.k.Args[i].Dir != kernel.Out || copies[b] == nil {
+		c := copies[b]
+		if p.k.Args[i].Dir != kernel.Out || c == nil {
 			continue
 		}
-		if err := d.accelerator().CopyIn(b.data, copies[b]); err != nil {
+		if err := d.accelerator().CopyIn(b.data[c.from:c.to], c.data); err != nil {
 			return code, at, err
 		}
-		copies[b] = nil
+		delete(copies, b)
 	}
 	if l.Fault != nil {
 		code, at = l.Fault.First()
 	}
 	return code, at, nil
+}
+
+// touched is the range of bytes of its buffer that an argument walks over. No extent is 0.
+func touched(o *kernel.Operand, a *kernel.Arg, extents []int64) (from, to int64) {
+	from, to = o.Offset, o.Offset
+	reach := func(stride, n int64) {
+		from, to = from+min(0, stride*(n-1)), to+max(0, stride*(n-1))
+	}
+	for axis, s := range o.Strides {
+		reach(s, extents[axis])
+	}
+	if a.Gather {
+		reach(o.GatherStride, o.GatherExtent)
+	}
+	size := int64(a.Type.Size())
+	return from * size, (to + 1) * size
 }
 
 // accelerator is that of the options.
