@@ -139,7 +139,6 @@ type hostCopy struct {
 
 // runOnHost runs a part over copies of the memory that it touches.
 func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error) {
-	d.counters.hosted.Add(1)
 	l := *p.l
 	l.Args = append([]kernel.Operand(nil), p.l.Args...)
 	copies := map[*buffer]*hostCopy{}

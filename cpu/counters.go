@@ -13,7 +13,6 @@ type counters struct {
 	nodes, kernels, views, routines, compiled, interpreted atomic.Int64
 	cacheHits, cacheMisses                                 atomic.Int64
 	launches, inPlace, reruns, read, written, kernelTime   atomic.Int64
-	hosted                                                 atomic.Int64 // kernels of an accelerated device that ran on the host
 }
 
 func (c *counters) totals() backend.Counters {

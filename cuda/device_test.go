@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/cuda/driver"
-	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel/ptx"
 )
 
@@ -116,11 +115,7 @@ func (d *device) run(s driver.Stream, p *ptx.Plan, scratch, fault driver.Ptr) er
 			params = driver.NewMapParams(n, len(st.Params))
 		}
 		for i, m := range st.Maps {
-			t := driver.ElementBF16
-			if m.Type == ir.F16 {
-				t = driver.ElementF16
-			}
-			b, err := d.driver.EncodeTensorMap(t, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+			b, err := d.driver.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
 			if err != nil {
 				return fmt.Errorf("%s: map %d %+v: %w", st.Entry.Name, i, m, err)
 			}

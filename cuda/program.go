@@ -177,11 +177,7 @@ func (g *gpu) needScratch(n int64) error {
 
 // tensorMap encodes a description for the bulk copy engine.
 func (g *gpu) tensorMap(m *ptx.TensorMap) ([ptx.MapBytes]byte, error) {
-	t := driver.ElementBF16
-	if m.Type == ir.F16 {
-		t = driver.ElementF16
-	}
-	return g.lib.EncodeTensorMap(t, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+	return g.lib.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
 }
 
 var _ [driver.TensorMapBytes - unsafe.Sizeof([ptx.MapBytes]byte{})]byte // both agree

@@ -24,7 +24,7 @@ type functions struct {
 	graphInstantiate, graphLaunch, graphDestroy, graphExecDestroy   uintptr
 	memAllocAsync, memFreeAsync                                     uintptr
 	deviceGetDefaultMemPool, memPoolSetAttribute, memPoolTrimTo     uintptr
-	eventQuery, deviceGetPCIBusID                                   uintptr
+	deviceGetPCIBusID                                               uintptr
 	graphCreate, graphAddMemset                                     uintptr
 	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
@@ -114,7 +114,6 @@ func (f *functions) symbols() []symbol {
 		{"cuDeviceGetDefaultMemPool", &f.deviceGetDefaultMemPool, ""},
 		{"cuMemPoolSetAttribute", &f.memPoolSetAttribute, ""},
 		{"cuMemPoolTrimTo", &f.memPoolTrimTo, ""},
-		{"cuEventQuery", &f.eventQuery, ""},
 		{"cuDeviceGetPCIBusId", &f.deviceGetPCIBusID, ""},
 		{"cuGraphCreate", &f.graphCreate, ""},
 		{"cuGraphAddMemsetNode", &f.graphAddMemset, ""},

@@ -5,11 +5,8 @@ import "unsafe"
 // ElementType names the element type of a tensor map by the driver's number.
 type ElementType uint32
 
-// The element types in use.
-const (
-	ElementF16  ElementType = 6
-	ElementBF16 ElementType = 9
-)
+// ElementBF16 is the element type in use.
+const ElementBF16 ElementType = 9
 
 // TensorMapBytes is the size of an encoded tensor map.
 const TensorMapBytes = 128

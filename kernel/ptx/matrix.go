@@ -3,7 +3,6 @@ package ptx
 import (
 	"fmt"
 
-	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
@@ -36,7 +35,6 @@ func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
 // elements lie side by side, in elements and, from the second on, bytes.
 type TensorMap struct {
 	Arg     int // of the kernel, -1 for an operand in scratch memory
-	Type    ir.DType
 	Base    uint64
 	Offset  uint64 // in scratch memory
 	Extents [3]int64

@@ -91,7 +91,7 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) 
 	if turned = a.Access[k] != kernel.Unit; turned {
 		near, across = axis, k
 	}
-	t = TensorMap{Arg: arg, Type: a.Type, Base: base[arg] + uint64(2*o.Offset)}
+	t = TensorMap{Arg: arg, Base: base[arg] + uint64(2*o.Offset)}
 	if a.Access[near] != kernel.Unit || t.Base%16 != 0 {
 		return t, turned, false
 	}
@@ -255,7 +255,7 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines i
 		s.relative = append([]uint64(nil), s.Params...)
 		p.Steps = append(p.Steps, s)
 	}
-	t = TensorMap{Arg: -1, Type: ir.BF16, Base: place, Offset: place, Extents: [3]int64{near, across, batch},
+	t = TensorMap{Arg: -1, Base: place, Offset: place, Extents: [3]int64{near, across, batch},
 		Strides: [2]int64{2 * line, 2 * line * across}, Box: [3]int32{matrixDepth, lines, 1}}
 	if turned {
 		t.Box[1] = matrixDepth
