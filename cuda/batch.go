@@ -58,14 +58,13 @@ const (
 	maxSeen     = 64  // batches that are remembered
 )
 
-// add holds a step back.
+// add holds a step back. After an error the caller cuts the batch.
 func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
 	x := step{f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: driver.Dim{X: uint32(s.Entry.Threads), Y: 1, Z: 1},
 		shared: uint32(s.Entry.Shared), maps: len(s.Maps), from: len(b.text)}
 	for i := range s.Maps {
 		m, err := g.tensorMap(&s.Maps[i])
 		if err != nil {
-			b.text = b.text[:x.from]
 			return fmt.Errorf("%s: %w", s.Entry.Name, err)
 		}
 		b.text = append(b.text, m[:]...)
@@ -85,12 +84,18 @@ func (b *batch) fill32(at driver.Ptr, value, words uint32) {
 	b.steps = append(b.steps, step{fill: at, value: value, words: words, from: len(b.text), to: len(b.text)})
 }
 
-// overflow lets the steps go when they have become many.
-func (b *batch) overflow(g *gpu) error {
-	if len(b.steps) < maxSteps {
-		return nil
-	}
-	return b.issue(g)
+// full reports whether the steps have become many, and should go.
+func (b *batch) full() bool { return len(b.steps) >= maxSteps }
+
+// batchSize is how much a batch holds.
+type batchSize struct{ steps, text, key int }
+
+func (b *batch) size() batchSize { return batchSize{len(b.steps), len(b.text), len(b.key)} }
+
+// cut takes back what was added since the batch had a size.
+func (b *batch) cut(to batchSize) {
+	clear(b.steps[to.steps:])
+	b.steps, b.text, b.key = b.steps[:to.steps], b.text[:to.text], b.key[:to.key]
 }
 
 // issue lets the steps go.

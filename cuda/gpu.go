@@ -38,7 +38,8 @@ type gpu struct {
 	noted   driver.Event
 	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
-	age     int // how often all of them were dropped
+	age     int        // how often all of them were dropped
+	plans   []*planned // of hold
 	lost    *ir.Error
 	closed  bool
 	stats   Stats
@@ -310,15 +311,13 @@ func (g *gpu) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error
 		if faults {
 			g.batch.fill32(g.fault, 0, 2)
 		}
-		for i := range parts {
-			if err := g.plan(&parts[i]); err != nil {
-				return err
-			}
+		if err := g.hold(parts); err != nil {
+			return err
 		}
-		if !faults {
-			return g.batch.overflow(g)
+		if !faults && !g.batch.full() {
+			return nil
 		}
-		if err := g.issue(); err != nil {
+		if err := g.issue(); err != nil || !faults {
 			return err
 		}
 		if err := g.stream.CopyToHost(g.word, g.fault); err != nil {

@@ -52,55 +52,95 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return &program{module: m, plans: map[string]*planned{}}, nil
 }
 
-// plan appends the steps of a bound program to the batch. mu is held and the context
-// current.
-func (g *gpu) plan(b *cpu.Bound) error {
-	if len(g.loaded) >= maxLoaded {
+// hold appends the steps of bound programs to the batch, all of them or, if there is an
+// error, none: what then runs on the host must not have run here, for it may have
+// overwritten its operands. mu is held and the context current.
+func (g *gpu) hold(parts []cpu.Bound) error {
+	g.plans = g.plans[:0]
+	fresh, scratch := 0, int64(0)
+	for i := range parts {
+		made, err := g.plan(&parts[i])
+		if err != nil {
+			return err
+		}
+		g.plans = append(g.plans, made)
+		scratch = max(scratch, made.Scratch)
+		if made.age != g.age {
+			fresh += len(made.Steps)
+		}
+	}
+	if len(g.loaded)+fresh > maxLoaded {
 		if err := g.unload(); err != nil {
 			return err
 		}
 	}
+	for _, made := range g.plans {
+		if err := g.load(made); err != nil {
+			return err
+		}
+	}
+	if err := g.needScratch(scratch); err != nil {
+		return err
+	}
+	before := g.batch.size()
+	for i, made := range g.plans { // parts may share a plan: each is moved right before its steps
+		p := parts[i].Program.(*program)
+		made.Rebind(parts[i].Launch, p.bases(parts[i].Launch))
+		made.Bind(uint64(g.scratch), uint64(g.fault))
+		for j := range made.Steps {
+			if err := g.batch.add(g, &made.Steps[j], made.functions[j]); err != nil {
+				g.batch.cut(before)
+				return refused(err)
+			}
+		}
+	}
+	return nil
+}
+
+// plan is the plan of a bound program, for some addresses or other.
+func (g *gpu) plan(b *cpu.Bound) (*planned, error) {
 	p, l := b.Program.(*program), b.Launch
+	base := p.bases(l)
+	p.key = p.module.AppendKey(p.key[:0], l, base)
+	if made := p.plans[string(p.key)]; made != nil {
+		return made, nil
+	}
+	plan, err := p.module.Plan(l, base)
+	if err != nil {
+		return nil, refused(err)
+	}
+	g.stats.Plans++
+	if len(p.plans) >= maxPlans {
+		clear(p.plans)
+	}
+	made := &planned{Plan: plan, age: -1}
+	p.plans[string(p.key)] = made
+	return made, nil
+}
+
+// bases are the addresses of the arguments, until the next call.
+func (p *program) bases(l *kernel.Launch) []uint64 {
 	p.base = p.base[:0]
 	for i := range l.Args {
 		p.base = append(p.base, uint64(uintptr(l.Args[i].Base)))
 	}
-	p.key = p.module.AppendKey(p.key[:0], l, p.base)
-	made := p.plans[string(p.key)]
-	if made == nil {
-		plan, err := p.module.Plan(l, p.base)
+	return p.base
+}
+
+// load finds the functions of a plan.
+func (g *gpu) load(made *planned) error {
+	if made.age == g.age {
+		return nil
+	}
+	made.functions = made.functions[:0]
+	for i := range made.Steps {
+		f, err := g.function(made.Steps[i].Entry)
 		if err != nil {
 			return refused(err)
 		}
-		g.stats.Plans++
-		if len(p.plans) >= maxPlans {
-			clear(p.plans)
-		}
-		made = &planned{Plan: plan, age: -1}
-	} else {
-		made.Rebind(l, p.base)
+		made.functions = append(made.functions, f)
 	}
-	if made.age != g.age {
-		made.functions = made.functions[:0]
-		for i := range made.Steps {
-			f, err := g.function(made.Steps[i].Entry)
-			if err != nil {
-				return refused(err)
-			}
-			made.functions = append(made.functions, f)
-		}
-		made.age = g.age
-		p.plans[string(p.key)] = made
-	}
-	if err := g.needScratch(made.Scratch); err != nil {
-		return err
-	}
-	made.Bind(uint64(g.scratch), uint64(g.fault))
-	for i := range made.Steps {
-		if err := g.batch.add(g, &made.Steps[i], made.functions[i]); err != nil {
-			return refused(err)
-		}
-	}
+	made.age = g.age
 	return nil
 }
 
