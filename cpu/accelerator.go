@@ -53,6 +53,41 @@ type Accelerator interface {
 	Close() error
 }
 
+// NodeRunner is an [Accelerator] with kernels of its own for some nodes: recurrences, and
+// those that have a routine.
+type NodeRunner interface {
+	// RunNode runs a node whose operands and results lie on the accelerator, results
+	// row-major and not yet set. done is false if it has no kernel for the node, or has
+	// met data that the node refuses, such as an index out of range: then the node runs,
+	// or fails, as if there were no kernel. What was written to results does not matter.
+	RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error)
+}
+
+// runNode runs a node on an accelerator that has kernels for it.
+func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
+	a, ok := d.opt.Accelerator.(NodeRunner)
+	if !ok {
+		return false, nil
+	}
+	in, results := make([]kernel.Tensor, len(n.In)), make([]kernel.Tensor, len(out))
+	for i, t := range n.In {
+		in[i] = located(d.store[t.ID])
+	}
+	for i, e := range out {
+		results[i] = located(e)
+	}
+	d.clockKernel(n.Row.Name, func() { done, err = a.RunNode(n, in, results) })
+	if err != nil && ir.AsError(err).Kind == ir.ErrMemory { // beside the operands
+		d.pool.forgetAll()
+		d.pool.cleanUp()
+		done, err = a.RunNode(n, in, results)
+	}
+	if done {
+		d.counters.kernels.Add(1)
+	}
+	return done, err
+}
+
 // Program is a kernel that an accelerator made ready. One with a method Apart() bool
 // that returns true takes longer than its parts would, each as a kernel: whoever plans
 // is told that it is not generated, and leaves them apart.

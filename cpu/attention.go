@@ -12,17 +12,20 @@ func (d *Device) recur(n *ir.Node) error {
 	if err != nil {
 		return err
 	}
-	in, results := make([]attend.Tensor, len(n.In)), make([]attend.Tensor, len(n.Out))
+	in, results := make([]kernel.Tensor, len(n.In)), make([]kernel.Tensor, len(n.Out))
 	for i, t := range n.In {
-		in[i] = attended(d.store[t.ID])
+		in[i] = located(d.store[t.ID])
 		d.counters.read.Add(t.Bytes())
 	}
 	for i, e := range out {
-		results[i] = attended(e)
+		results[i] = located(e)
 		d.counters.written.Add(e.typ.Bytes())
 	}
-	d.counters.kernels.Add(1)
 	if d.accelerated() {
+		if done, err := d.runNode(n, out); done || err != nil {
+			return d.settle(n, out, err)
+		}
+		d.counters.kernels.Add(1)
 		if done, err := d.attendWide(n, in, results, out); done || err != nil {
 			return d.settle(n, out, err)
 		}
@@ -30,10 +33,11 @@ func (d *Device) recur(n *ir.Node) error {
 			return d.attendTo(n, hostTensors(from), hostTensors(to))
 		}))
 	}
+	d.counters.kernels.Add(1)
 	return d.settle(n, out, d.attendTo(n, in, results))
 }
 
-func (d *Device) attendTo(n *ir.Node, in, out []attend.Tensor) error {
+func (d *Device) attendTo(n *ir.Node, in, out []kernel.Tensor) error {
 	work, err := d.attend.Work(n, in, out)
 	if err == nil {
 		d.workers.runWork(work)
@@ -43,7 +47,7 @@ func (d *Device) attendTo(n *ir.Node, in, out []attend.Tensor) error {
 
 // attendWide runs a recurrence on an accelerator, as a sequence of kernels; done is
 // false if it is one for the host.
-func (d *Device) attendWide(n *ir.Node, in, results []attend.Tensor, out []*entry) (done bool, err error) {
+func (d *Device) attendWide(n *ir.Node, in, results []kernel.Tensor, out []*entry) (done bool, err error) {
 	steps, scratch, err := d.wide.Plan(n, in, results)
 	if err != nil || steps == nil {
 		return false, err
@@ -96,16 +100,17 @@ func (d *Device) attendWide(n *ir.Node, in, results []attend.Tensor, out []*entr
 }
 
 // hostTensors are contiguous tensors on the host.
-func hostTensors(hosts []Host) []attend.Tensor {
-	out := make([]attend.Tensor, len(hosts))
+func hostTensors(hosts []Host) []kernel.Tensor {
+	out := make([]kernel.Tensor, len(hosts))
 	for i, h := range hosts {
-		out[i] = attend.Tensor{Type: h.Type, Operand: kernel.Operand{Base: addressIn(h.Data), Size: int64(len(h.Data)), Strides: h.Type.Shape.Strides()}}
+		out[i] = kernel.Tensor{Type: h.Type, Operand: kernel.Operand{Base: addressIn(h.Data), Size: int64(len(h.Data)), Strides: h.Type.Shape.Strides()}}
 	}
 	return out
 }
 
-func attended(e *entry) attend.Tensor {
-	return attend.Tensor{Type: e.typ, Operand: operand(e.buf, e.layout.Offset, e.layout.Strides, 0, 0)}
+// located is a tensor where it lies.
+func located(e *entry) kernel.Tensor {
+	return kernel.Tensor{Type: e.typ, Operand: operand(e.buf, e.layout.Offset, e.layout.Strides, 0, 0)}
 }
 
 // newAttend makes an engine that takes the device's kernels.

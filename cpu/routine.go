@@ -73,7 +73,6 @@ func (h *helpers) release() {
 
 // routine runs a node through the routine of its row.
 func (d *Device) routine(n *ir.Node) error {
-	d.counters.routines.Add(1)
 	r := d.routines[n.Row.Name]
 	if r == nil {
 		return ir.Errorf(ir.ErrUnsupported, "the device has no routine for it")
@@ -82,6 +81,10 @@ func (d *Device) routine(n *ir.Node) error {
 	if err != nil {
 		return err
 	}
+	if done, err := d.runNode(n, out); done || err != nil {
+		return d.settle(n, out, err)
+	}
+	d.counters.routines.Add(1)
 	h := &helpers{d: d}
 	defer h.release()
 	panicked := true

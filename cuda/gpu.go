@@ -40,6 +40,7 @@ type gpu struct {
 	loaded  map[string]*function
 	age     int        // how often all of them were dropped
 	plans   []*planned // of hold
+	nodes   nodes
 	lost    *ir.Error
 	closed  bool
 	stats   Stats
@@ -47,7 +48,10 @@ type gpu struct {
 	up, down ring
 }
 
-var _ cpu.Accelerator = (*gpu)(nil)
+var (
+	_ cpu.Accelerator = (*gpu)(nil)
+	_ cpu.NodeRunner  = (*gpu)(nil)
+)
 
 // The drivers that take the text of kernels, and of those for Hopper's matrix units, as
 // 1000 times the major version of CUDA plus 10 times the minor one.
@@ -81,6 +85,7 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 	if g.target.Multiprocessors, err = g.dev.Attribute(driver.Multiprocessors); err != nil {
 		return nil, err
 	}
+	g.nodes.natives = ptx.NewNatives(g.target)
 	if g.ctx, err = g.dev.Retain(); err != nil {
 		return nil, err
 	}
@@ -317,21 +322,31 @@ func (g *gpu) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error
 		if !faults && !g.batch.full() {
 			return nil
 		}
-		if err := g.issue(); err != nil || !faults {
-			return err
-		}
-		if err := g.stream.CopyToHost(g.word, g.fault); err != nil {
-			return err
-		}
-		return g.stream.Record(g.noted)
+		return g.send(faults)
 	})
 	if err == nil && faults {
-		if err = g.wait(g.noted); err != nil {
-			return code, at, err
+		if err = g.wait(g.noted); err == nil {
+			code, at = g.firstFault()
 		}
-		code, at = ptx.DecodeFault(*(*uint64)(unsafe.Pointer(unsafe.SliceData(g.word))))
 	}
 	return code, at, err
+}
+
+// send lets what was held back go, and has the word of faults copied and an event
+// noted behind it if faults may be. mu is held and the context current.
+func (g *gpu) send(faults bool) error {
+	if err := g.issue(); err != nil || !faults {
+		return err
+	}
+	if err := g.stream.CopyToHost(g.word, g.fault); err != nil {
+		return err
+	}
+	return g.stream.Record(g.noted)
+}
+
+// firstFault is what the word of faults says, once the event was waited for.
+func (g *gpu) firstFault() (code kernel.FaultCode, at int64) {
+	return ptx.DecodeFault(*(*uint64)(unsafe.Pointer(unsafe.SliceData(g.word))))
 }
 
 // issue puts what was held back on the stream. mu is held and the context current. An

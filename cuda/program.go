@@ -57,13 +57,32 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 // overwritten its operands. mu is held and the context current.
 func (g *gpu) hold(parts []cpu.Bound) error {
 	g.plans = g.plans[:0]
-	fresh, scratch := 0, int64(0)
 	for i := range parts {
 		made, err := g.plan(&parts[i])
 		if err != nil {
 			return err
 		}
 		g.plans = append(g.plans, made)
+	}
+	if err := g.ready(g.plans...); err != nil {
+		return err
+	}
+	before := g.batch.size()
+	for i, made := range g.plans { // parts may share a plan: each is moved right before its steps
+		p := parts[i].Program.(*program)
+		made.Rebind(parts[i].Launch, p.bases(parts[i].Launch))
+		if err := g.append(made); err != nil {
+			g.batch.cut(before)
+			return err
+		}
+	}
+	return nil
+}
+
+// ready loads the functions of plans, and has scratch memory for the one that needs most.
+func (g *gpu) ready(plans ...*planned) error {
+	fresh, scratch := 0, int64(0)
+	for _, made := range plans {
 		scratch = max(scratch, made.Scratch)
 		if made.age != g.age {
 			fresh += len(made.Steps)
@@ -74,24 +93,23 @@ func (g *gpu) hold(parts []cpu.Bound) error {
 			return err
 		}
 	}
-	for _, made := range g.plans {
+	for _, made := range plans {
 		if err := g.load(made); err != nil {
 			return err
 		}
 	}
-	if err := g.needScratch(scratch); err != nil {
-		return err
-	}
+	return g.needScratch(scratch)
+}
+
+// append holds back the steps of a plan that is ready and where it should be: all of
+// them or, if there is an error, none.
+func (g *gpu) append(made *planned) error {
 	before := g.batch.size()
-	for i, made := range g.plans { // parts may share a plan: each is moved right before its steps
-		p := parts[i].Program.(*program)
-		made.Rebind(parts[i].Launch, p.bases(parts[i].Launch))
-		made.Bind(uint64(g.scratch), uint64(g.fault))
-		for j := range made.Steps {
-			if err := g.batch.add(g, &made.Steps[j], made.functions[j]); err != nil {
-				g.batch.cut(before)
-				return refused(err)
-			}
+	made.Bind(uint64(g.scratch), uint64(g.fault))
+	for j := range made.Steps {
+		if err := g.batch.add(g, &made.Steps[j], made.functions[j]); err != nil {
+			g.batch.cut(before)
+			return refused(err)
 		}
 	}
 	return nil

@@ -119,6 +119,13 @@ type Operand struct {
 	GatherStride, GatherExtent int64
 }
 
+// Tensor is an operand or a result of a node in memory: its type, and where its elements
+// lie, with one stride per axis.
+type Tensor struct {
+	Type    ir.Type
+	Operand Operand
+}
+
 // Launch carries what may differ between two runs of one compiled kernel. Every
 // extent is at least 1: empty results are never launched, and reductions of
 // nothing are filled by their identity.

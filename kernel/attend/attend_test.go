@@ -38,8 +38,8 @@ func random(rng *rand.Rand, shape ...int) *array {
 }
 
 func (a *array) tensor() Tensor {
-	return Tensor{ir.Type{DType: ir.F64, Shape: a.shape},
-		kernel.Operand{Base: unsafe.Pointer(&a.data[0]), Size: int64(8 * len(a.data)), Offset: a.offset, Strides: a.strides}}
+	return Tensor{Type: ir.Type{DType: ir.F64, Shape: a.shape},
+		Operand: kernel.Operand{Base: unsafe.Pointer(&a.data[0]), Size: int64(8 * len(a.data)), Offset: a.offset, Strides: a.strides}}
 }
 
 func (a *array) at(index ...int) *float64 {

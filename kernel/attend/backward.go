@@ -200,7 +200,7 @@ func (e *Engine) gradBias(c *call, out []Tensor) (*kernel.Work, error) {
 	l.load(&c.gather, func() (*kernel.Kernel, error) { return sumKernel(c.c, sumKeys, sumQueries) }, "sum", c.c, sumKeys, sumQueries)
 	groups := c.sharedBias(g.out[0])
 	if len(groups) == 0 { // of no heads
-		return &kernel.Work{Phases: []kernel.Phase{{Tasks: 1, Do: func(int64) { out[0].clear() }}}}, l.err
+		return &kernel.Work{Phases: []kernel.Phase{{Tasks: 1, Do: func(int64) { clearResult(out[0]) }}}}, l.err
 	}
 	keyBlocks, queryBlocks := (c.s+Block-1)/Block, (c.l+Rows-1)/Rows
 	parts := func(all int64, sum bool) (tasks, each int64) {

@@ -33,7 +33,7 @@ func floats(rng *rand.Rand, shape ...int) Tensor {
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
-	return Tensor{ir.Type{DType: ir.F32, Shape: s}, kernel.Operand{Base: unsafe.Pointer(&x[0]), Size: int64(4 * len(x)), Strides: s.Strides()}}
+	return Tensor{Type: ir.Type{DType: ir.F32, Shape: s}, Operand: kernel.Operand{Base: unsafe.Pointer(&x[0]), Size: int64(4 * len(x)), Strides: s.Strides()}}
 }
 
 // BenchmarkAttention runs 12 heads of width 64 on one thread, and reports the

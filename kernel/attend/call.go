@@ -8,12 +8,8 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// Tensor is an operand or a result in memory: its type, and where its elements lie,
-// with one stride per axis. Results are row-major.
-type Tensor struct {
-	Type    ir.Type
-	Operand kernel.Operand
-}
+// Tensor is an operand or a result in memory. Results are row-major.
+type Tensor = kernel.Tensor
 
 // rows are those that Work takes.
 var rows = map[string]func(e *Engine, c *call, out []Tensor) (*kernel.Work, error){
@@ -27,8 +23,8 @@ var rows = map[string]func(e *Engine, c *call, out []Tensor) (*kernel.Work, erro
 // Supports reports whether Work takes nodes of a row.
 func Supports(r *ir.Row) bool { return rows[r.Name] != nil }
 
-// clear makes the elements of a result 0.
-func (t Tensor) clear() {
+// clearResult makes the elements of a result 0.
+func clearResult(t Tensor) {
 	n := t.Type.Bytes()
 	if n > 0 {
 		clear(unsafe.Slice((*byte)(unsafe.Add(t.Operand.Base, t.Operand.Offset*int64(t.Type.DType.Size()))), n))

@@ -22,6 +22,7 @@ const (
 	slotInner                        // work items along the innermost axis
 	slotRows                         // rows of a matrix of results
 	slotColumns                      // and its columns
+	slotNumber                       // number i of a native kernel, which says what it is
 )
 
 // slot is one 8-byte kernel parameter.
@@ -62,6 +63,8 @@ func (s slot) String() string {
 		return "rows"
 	case slotColumns:
 		return "columns"
+	case slotNumber:
+		return fmt.Sprintf("number %d", s.i)
 	default:
 		return "items along the innermost axis"
 	}

@@ -17,7 +17,7 @@ type Plan struct {
 	// zero before; see [DecodeFault].
 	Fault bool
 
-	module *Module
+	module *Module  // nil if the kernels are natives
 	first  []uint64 // address of each argument
 	moved  []uint64 // by Rebind
 }
@@ -29,6 +29,8 @@ type Step struct {
 	GridY  uint32
 	Params []uint64
 	Maps   []TensorMap // Entry.Maps of them
+
+	at uint64 // place of the step's scratch memory
 
 	// Of a step that computes an operand into scratch memory: the arguments of the whole
 	// that its own are, -1 for the operand, its place there, and the parameters as if
@@ -53,7 +55,7 @@ func (p *Plan) Bind(scratch, fault uint64) {
 		for i, sl := range s.Entry.slots {
 			switch sl.kind {
 			case slotScratch:
-				s.Params[i] = scratch
+				s.Params[i] = scratch + s.at
 			case slotFault:
 				s.Params[i] = fault
 			case slotPointer:

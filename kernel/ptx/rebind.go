@@ -52,6 +52,11 @@ func (p *Plan) Rebind(l *kernel.Launch, base []uint64) {
 		to := m.first(l, base, i)
 		p.moved[i], p.first[i] = to-p.first[i], to
 	}
+	p.move(l.Params)
+}
+
+// move adds what arguments have moved by, and sets scalar parameters.
+func (p *Plan) move(params []uint64) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for j, sl := range s.Entry.slots {
@@ -65,8 +70,8 @@ func (p *Plan) Rebind(l *kernel.Launch, base []uint64) {
 					s.Params[j] += p.moved[arg]
 				}
 			case slotScalar:
-				if sl.i < len(l.Params) { // the others are extents
-					s.Params[j] = l.Params[sl.i]
+				if sl.i < len(params) { // the others are extents
+					s.Params[j] = params[sl.i]
 				}
 			}
 		}
