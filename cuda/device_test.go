@@ -115,7 +115,8 @@ func (d *device) run(s driver.Stream, p *ptx.Plan, scratch, fault driver.Ptr) er
 			params = driver.NewMapParams(n, len(st.Params))
 		}
 		for i, m := range st.Maps {
-			b, err := d.driver.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+			n := m.Axes()
+			b, err := d.driver.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents[:n], m.Strides[:n-1], m.Box[:n])
 			if err != nil {
 				return fmt.Errorf("%s: map %d %+v: %w", st.Entry.Name, i, m, err)
 			}

@@ -235,7 +235,8 @@ func (g *gpu) needScratch(n int64) error {
 
 // tensorMap encodes a description for the bulk copy engine.
 func (g *gpu) tensorMap(m *ptx.TensorMap) ([ptx.MapBytes]byte, error) {
-	return g.lib.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents, m.Strides, m.Box)
+	n := m.Axes()
+	return g.lib.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents[:n], m.Strides[:n-1], m.Box[:n])
 }
 
 var _ [driver.TensorMapBytes - unsafe.Sizeof([ptx.MapBytes]byte{})]byte // both agree

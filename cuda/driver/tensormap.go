@@ -19,23 +19,23 @@ const (
 	fillZero       = 0 // what is outside reads as zero
 )
 
-// EncodeTensorMap describes a tensor of three axes, the one whose elements lie side by
-// side first, to the bulk copy engine: extents in elements, strides of the other two
+// EncodeTensorMap describes a tensor of up to five axes, the one whose elements lie side by
+// side first, to the bulk copy engine: extents in elements, strides of the other
 // axes in bytes, and the box that is moved at once, whose first axis spans 128
 // bytes. The result goes among the parameters of a kernel. Drivers before CUDA 12 give
 // an [*Unavailable] error.
-func (d *Driver) EncodeTensorMap(t ElementType, base Ptr, extents [3]int64, strides [2]int64, box [3]int32) (m [TensorMapBytes]byte, err error) {
+func (d *Driver) EncodeTensorMap(t ElementType, base Ptr, extents, strides []int64, box []int32) (m [TensorMapBytes]byte, err error) {
 	if d.fn.tensorMapEncodeTiled == 0 {
 		return m, &Unavailable{Library: library, Reason: "it lacks cuTensorMapEncodeTiled"}
 	}
 	const align = 64
 	room := make([]byte, TensorMapBytes+align)
 	at := (align - int(uintptr(unsafe.Pointer(&room[0]))%align)) % align
-	steps := &[3]uint32{1, 1, 1}
+	steps := &[5]uint32{1, 1, 1, 1, 1}
 	err = d.check("cuTensorMapEncodeTiled", call(d.fn.tensorMapEncodeTiled,
-		uintptr(unsafe.Pointer(&room[at])), uintptr(t), 3, uintptr(base),
-		uintptr(unsafe.Pointer(&extents)), uintptr(unsafe.Pointer(&strides)),
-		uintptr(unsafe.Pointer(&box)), uintptr(unsafe.Pointer(steps)),
+		uintptr(unsafe.Pointer(&room[at])), uintptr(t), uintptr(len(extents)), uintptr(base),
+		uintptr(unsafe.Pointer(unsafe.SliceData(extents))), uintptr(unsafe.Pointer(unsafe.SliceData(strides))),
+		uintptr(unsafe.Pointer(unsafe.SliceData(box))), uintptr(unsafe.Pointer(steps)),
 		interleaveNone, swizzle128, promotion128, fillZero))
 	copy(m[:], room[at:])
 	return m, err

@@ -31,17 +31,6 @@ const (
 func (f matrixForm) slab() int   { return slabX + 2*f.cols*matrixDepth }
 func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
 
-// TensorMap describes a matrix to the bulk copy engine: its axes from the one whose
-// elements lie side by side, in elements and, from the second on, bytes.
-type TensorMap struct {
-	Arg     int // of the kernel, -1 for an operand in scratch memory
-	Base    uint64
-	Offset  uint64 // in scratch memory
-	Extents [3]int64
-	Strides [2]int64
-	Box     [3]int32 // elements moved at once
-}
-
 type matrixEmitter struct {
 	*tiledEmitter
 	m     matrixForm
@@ -133,17 +122,6 @@ func (e *matrixEmitter) advance(r ringState) {
 	e.place(on)
 }
 
-// await waits until the phase of a barrier is over.
-func (e *matrixEmitter) await(barrier, phase reg) {
-	again, over := e.label(), e.label()
-	e.place(again)
-	p := e.reg(pred)
-	e.op("mbarrier.try_wait.parity.shared::cta.b64", p, mem(barrier, 0), phase)
-	e.opIf(p, "bra", over)
-	e.op("bra", again)
-	e.place(over)
-}
-
 // eachTile runs f for every tile of the block: e.row0, e.col0 and the batch are those
 // of the tile.
 func (e *matrixEmitter) eachTile(f func(batch reg) error) error {
@@ -184,7 +162,7 @@ func (e *matrixEmitter) produce() {
 	r := e.newRing()
 	maps := [2]reg{}
 	for i := range maps {
-		maps[i] = e.to(b64, "cvta.param.u64", e.to(b64, "mov.b64", fmt.Sprintf("m%d", i)))
+		maps[i] = e.mapAddress(i)
 	}
 	_ = e.eachTile(func(batch reg) error {
 		row, col := e.to(b32, "cvt.u32.u64", e.row0), e.to(b32, "cvt.u32.u64", e.col0)
@@ -195,8 +173,7 @@ func (e *matrixEmitter) produce() {
 		e.op("mbarrier.arrive.expect_tx.shared::cta.b64", "_", mem(r.full, 0), fmt.Sprint(e.m.slab()))
 		bring := func(i int, turned bool, at, line reg, lines int) {
 			if !turned {
-				e.op("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", mem(at, 0),
-					fmt.Sprintf("[%s, {%s, %s, %s}]", maps[i], k, line, batch), mem(r.full, 0))
+				e.bring(at, 0, r.full, maps[i], k, line, batch)
 				return
 			}
 			for box := range lines / 64 {
@@ -204,8 +181,7 @@ func (e *matrixEmitter) produce() {
 				if box > 0 {
 					l = e.to(b32, "add.u32", line, fmt.Sprint(64*box))
 				}
-				e.op("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", mem(at, int64(box*boxBytes)),
-					fmt.Sprintf("[%s, {%s, %s, %s}]", maps[i], l, k, batch), mem(r.full, 0))
+				e.bring(at, box*boxBytes, r.full, maps[i], l, k, batch)
 			}
 		}
 		bring(0, e.m.turnX, r.at, row, matrixRows)
@@ -245,8 +221,8 @@ func (e *matrixEmitter) consume() error {
 		loop, first := e.label(), e.label()
 		e.place(loop)
 		e.await(r.full, r.phase)
-		x := e.descriptor(e.to(b32, "mad.lo.u32", half, fmt.Sprint(boxBytes), r.at))
-		z := e.descriptor(e.to(b32, "add.u32", r.at, fmt.Sprint(slabX)))
+		x := e.descriptor(e.to(b32, "mad.lo.u32", half, fmt.Sprint(boxBytes), r.at), boxBytes)
+		z := e.descriptor(e.to(b32, "add.u32", r.at, fmt.Sprint(slabX)), boxBytes)
 		e.op("wgmma.fence.sync.aligned")
 		for s := range matrixDepth / 16 {
 			step := func(d reg, turned bool) reg {
@@ -274,20 +250,4 @@ func (e *matrixEmitter) consume() error {
 		e.opIf(leader, "mbarrier.arrive.shared::cta.b64", "_", mem(used, 0))
 		return e.results(acc)
 	})
-}
-
-func mark(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
-// descriptor describes a slab in shared memory to the matrix units: boxes whose
-// lines of 128 bytes are swizzled over the banks. Eight lines are 1024 bytes; of a
-// turned matrix the next 64 columns are in the next box.
-func (e *matrixEmitter) descriptor(at reg) reg {
-	start := e.to(b64, "cvt.u64.u32", e.to(b32, "and.b32", e.to(b32, "shr.u32", at, "4"), "0x3fff"))
-	fixed := uint64(1)<<62 | uint64(1024>>4)<<32 | uint64(boxBytes>>4)<<16
-	return e.to(b64, "or.b64", start, e.constant(b64, fixed))
 }

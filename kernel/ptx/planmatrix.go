@@ -95,13 +95,13 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) 
 	if a.Access[near] != kernel.Unit || t.Base%16 != 0 {
 		return t, turned, false
 	}
-	t.Extents = [3]int64{l.Extents[near], l.Extents[across], 1}
-	t.Strides = [2]int64{2 * o.Strides[across], 2 * o.Strides[across] * l.Extents[across]}
+	t.Extents = [4]int64{l.Extents[near], l.Extents[across], 1}
+	t.Strides = [3]int64{2 * o.Strides[across], 2 * o.Strides[across] * l.Extents[across]}
 	if l.Extents[across] == 1 { // whatever its stride
 		t.Strides[0] = (2*l.Extents[near] + 15) &^ 15
 		t.Strides[1] = t.Strides[0]
 	}
-	t.Box = [3]int32{matrixDepth, lines, 1}
+	t.Box = [4]int32{matrixDepth, lines, 1}
 	if turned {
 		t.Box[1] = matrixDepth
 	}
@@ -115,7 +115,7 @@ func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) 
 			t.Strides[1] = 2 * o.Strides[b]
 		}
 	}
-	for _, s := range t.Strides {
+	for _, s := range t.Strides[:2] {
 		if s <= 0 || s%16 != 0 || s >= 1<<40 {
 			return t, turned, false
 		}
@@ -255,8 +255,8 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines i
 		s.relative = append([]uint64(nil), s.Params...)
 		p.Steps = append(p.Steps, s)
 	}
-	t = TensorMap{Arg: -1, Base: place, Offset: place, Extents: [3]int64{near, across, batch},
-		Strides: [2]int64{2 * line, 2 * line * across}, Box: [3]int32{matrixDepth, lines, 1}}
+	t = TensorMap{Arg: -1, Base: place, Offset: place, Extents: [4]int64{near, across, batch},
+		Strides: [3]int64{2 * line, 2 * line * across}, Box: [4]int32{matrixDepth, lines, 1}}
 	if turned {
 		t.Box[1] = matrixDepth
 	}
