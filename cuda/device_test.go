@@ -13,9 +13,10 @@ import (
 
 // device is the GPU under test with the functions loaded so far.
 type device struct {
-	driver *driver.Driver
-	ctx    *driver.Context
-	target ptx.Target
+	driver  *driver.Driver
+	ctx     *driver.Context
+	target  ptx.Target
+	natives *ptx.Natives
 
 	mu      sync.Mutex
 	loaded  map[string]*loading // by text
@@ -70,10 +71,8 @@ func openDevice(t *testing.T) *device {
 	})
 	t.Logf("%s, compute capability %d.%d, %d multiprocessors, %d MiB, driver for CUDA %d.%d, %d processors",
 		name, major, minor, sms, mem>>20, d.Version()/1000, d.Version()%1000/10, runtime.GOMAXPROCS(0))
-	return &device{
-		driver: d, ctx: ctx, loaded: map[string]*loading{},
-		target: ptx.Target{Major: major, Minor: minor, Multiprocessors: sms},
-	}
+	target := ptx.Target{Major: major, Minor: minor, Multiprocessors: sms}
+	return &device{driver: d, ctx: ctx, loaded: map[string]*loading{}, target: target, natives: ptx.NewNatives(target)}
 }
 
 // function compiles an entry once, whatever the number of threads that ask.

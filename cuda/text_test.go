@@ -110,7 +110,7 @@ func TestTexts(t *testing.T) {
 		if lines := strings.Count(text, "\n"); lines > maxLines {
 			t.Errorf("%s has %d lines", e.Name, lines)
 		}
-		if err := ptx.Check(text); err != nil && e.Maps == 0 {
+		if err := ptx.Check(text); err != nil {
 			t.Errorf("%s: %v", e.Name, err)
 		}
 	}

@@ -186,26 +186,68 @@ var convolutions = []op{
 
 var attentions = []op{
 	{group: "attention", name: "attention", cases: in(ir.F32, []int{1, 12, 128, 64, 0}, []int{1, 12, 1024, 64, 0}, []int{1, 12, 1024, 64, 1}, []int{1, 12, 4096, 64, 0}),
-		gpu: []variant{{t: ir.BF16, sizes: []int{1, 16, 4096, 128, 1}, quick: true}, {t: ir.F32, sizes: []int{1, 8, 1024, 64, 0}}},
-		label: func(s []int) string {
-			causal := ""
-			if s[4] == 1 {
-				causal = "/causal"
-			}
-			return fmt.Sprintf("%dx%dx%dx%d%s", s[0], s[1], s[2], s[3], causal)
-		},
+		gpu:   append(in(ir.BF16, longHeads...), variant{t: ir.F32, sizes: []int{1, 8, 1024, 64, 0}}),
+		label: attentionLabel, cost: attentionCost(1, 4),
 		inputs: func(s []int, t ir.DType) []input { return tensors(3)(s[:4], t) },
-		cost: func(s []int, t ir.DType) Cost {
-			batch, heads, length, head := s[0], s[1], s[2], s[3]
-			work := 4 * float64(batch*heads*head) * float64(length) * float64(length)
-			if s[4] == 1 {
-				work /= 2
-			}
-			return Cost{Bytes: int64(4 * product(s[:4]) * t.Size()), Moves: limit.Copy, Work: work, Unit: unit(t)}
-		},
 		call: func(s []int, in list) list {
 			return list{fn.Attention(in[0], in[1], in[2], fn.AttentionOptions{Causal: s[4] == 1})}
 		}},
+	// Forward and backward: 2 and 5 products of scores.
+	{group: "attention", name: "attention_gradient", cases: in(ir.F32, []int{1, 12, 256, 64, 1}), gpu: in(ir.BF16, longHeads...),
+		label: attentionLabel, cost: attentionCost(3.5, 8), state: attentionGradient},
+}
+
+// longHeads are batch, heads, length and width of a head, and whether it is causal.
+var longHeads = [][]int{{1, 16, 4096, 128, 1}, {1, 16, 16384, 128, 1}, {1, 16, 4096, 64, 1}, {8, 12, 512, 64, 1}}
+
+func attentionLabel(s []int) string {
+	causal := ""
+	if s[4] == 1 {
+		causal = "/causal"
+	}
+	return times(s[:4]...) + causal
+}
+
+// attentionCost is that of so many times the products of attention, over so many tensors.
+func attentionCost(products float64, moved int) func(s []int, t ir.DType) Cost {
+	return func(s []int, t ir.DType) Cost {
+		batch, heads, length, head := s[0], s[1], s[2], s[3]
+		work := products * 4 * float64(batch*heads*head) * float64(length) * float64(length)
+		if s[4] == 1 {
+			work /= 2
+		}
+		return Cost{Bytes: int64(moved * product(s[:4]) * t.Size()), Moves: limit.Copy, Work: work, Unit: unit(t)}
+	}
+}
+
+// attentionGradient computes attention, and the gradients of its operands for a gradient of
+// ones.
+func attentionGradient(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+	var operands, last list
+	for i, p := range tensors(3)(s[:4], t) {
+		operands = append(operands, p.make(sinter.On(d), uint64(i)+1))
+	}
+	return func() (*sinter.Tensor, error) {
+		for _, g := range last {
+			g.Release()
+		}
+		scope := sinter.NewScope("attention")
+		defer scope.End()
+		var x list
+		for _, o := range operands {
+			x = append(x, scope.In(o).Track())
+		}
+		y := fn.Attention(x[0], x[1], x[2], fn.AttentionOptions{Causal: s[4] == 1})
+		grads, err := autodiff.VJP(list{y}, nil, x)
+		if err != nil {
+			return nil, err
+		}
+		last = list{scope.Keep(y.Detach())}
+		for _, g := range grads {
+			last = append(last, scope.Keep(g))
+		}
+		return nil, nil
+	}
 }
 
 var trainings = []op{

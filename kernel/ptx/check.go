@@ -87,12 +87,12 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	}
 	switch parts[0] {
 	case "ld":
-		return need(2, t, b64)
+		return need(2, t, addressClass(in, 1))
 	case "st", "red":
-		return 0, false, []class{b64, t}, nil
+		return 0, false, []class{addressClass(in, 0), t}, nil
 	case "cvta":
 		return need(2, b64, b64)
-	case "mov", "not", "sqrt":
+	case "mov", "not", "sqrt", "neg", "rcp":
 		return need(2, t, t)
 	case "bfind":
 		return need(2, b32, t)
@@ -120,6 +120,9 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	case "bfi":
 		return need(5, t, t, t, b32, b32)
 	case "mul", "mad":
+		if parts[1] == "wide" && parts[0] == "mad" {
+			return need(4, b64, b32, b32, b64)
+		}
 		if parts[1] == "wide" {
 			return need(3, b64, b32, b32)
 		}
@@ -154,7 +157,7 @@ func exact(parts []string, last string) error {
 		}
 	}
 	switch parts[0] {
-	case "add", "sub", "mul", "div", "sqrt", "fma", "mad":
+	case "add", "sub", "mul", "div", "sqrt", "rcp", "fma", "mad":
 		if float(last) && !has("rn") {
 			return fmt.Errorf("float arithmetic without .rn")
 		}
@@ -189,6 +192,9 @@ func (c *checker) inst(in *inst) error {
 		}
 		return nil
 	}
+	if done, err := c.hopper(in); done || err != nil {
+		return err
+	}
 	dst, hasDst, src, err := signature(in)
 	if err != nil {
 		return err
@@ -216,6 +222,9 @@ func (c *checker) source(a operand, want class) error {
 	case opndReg:
 		return c.read(a.name, want)
 	case opndMem:
+		if strings.HasPrefix(a.name, classPrefix[b32]) && want == b32 { // of shared memory
+			return c.read(a.name, b32)
+		}
 		if strings.HasPrefix(a.name, "%") {
 			return c.read(a.name, b64)
 		}
@@ -230,6 +239,10 @@ func (c *checker) source(a operand, want class) error {
 			}
 		}
 	case opndSymbol:
+		var n int
+		if _, err := fmt.Sscanf(a.name, "m%d", &n); err == nil && n < c.p.maps {
+			return nil
+		}
 		if (a.name != "sm" || c.p.shared == 0) && (a.name != "dyn" || !c.p.dynamic) {
 			return fmt.Errorf("unknown symbol %s", a.name)
 		}

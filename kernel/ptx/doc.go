@@ -6,13 +6,15 @@
 // points (vector or scalar accesses, a row held in registers or streamed, one
 // kernel or two) and fills the parameter block. Entry text is made when a plan
 // first needs it, since the driver takes tens of milliseconds to compile each.
+// [Natives] plans nodes whose kernels are written as a whole.
 //
 // Invariants:
 //
 //   - Equal bits with the interpreter of package kernel. Every float operation
 //     says its rounding (add.rn, mul.rn, fma.rn, div.rn, sqrt.rn), so that the
 //     assembler never contracts one; nothing is flushed to zero; nothing is
-//     approximate. [Check] refuses text that breaks this.
+//     approximate. [Check] refuses text that breaks this. Matrix units are the
+//     exception, whose bits are those of their kind: products of bf16, and attention.
 //   - Sums follow the tree of the reduction exactly. Which variant runs, and how
 //     many threads take part, changes no bit: a plan may choose freely.
 //   - What is not covered is refused with [*Unsupported], never approximated.

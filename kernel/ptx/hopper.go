@@ -73,3 +73,26 @@ func mark(b bool) string {
 	}
 	return "0"
 }
+
+// transposeQuad turns four entries of four lanes: lane q gets entry q of each lane,
+// in the order of the lanes.
+func (a *asm) transposeQuad(p [4][]reg, quad reg) [4][]reg {
+	for _, d := range []int{1, 2} {
+		upper := a.to(pred, "setp.ne.u32", a.to(b32, "and.b32", quad, fmt.Sprint(d)), "0")
+		for i := range 4 {
+			if i&d != 0 {
+				continue
+			}
+			lo, hi := make([]reg, len(p[i])), make([]reg, len(p[i]))
+			for w := range p[i] {
+				x, y := p[i][w], p[i+d][w]
+				// The lower lane gives its upper entry for the lower one of the upper lane.
+				got := a.shuffle32(a.to(b32, "selp.b32", x, y, upper), d)
+				lo[w] = a.to(b32, "selp.b32", got, x, upper)
+				hi[w] = a.to(b32, "selp.b32", y, got, upper)
+			}
+			p[i], p[i+d] = lo, hi
+		}
+	}
+	return p
+}

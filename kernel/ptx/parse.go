@@ -16,6 +16,7 @@ const (
 	opndImm                 // number
 	opndMem                 // [base+offset]; base is a register or a parameter
 	opndGroup               // {a, b}
+	opndBox                 // [tensor map, {coordinates}]
 	opndSymbol              // label or shared variable
 	opndSpecial             // %tid.x and the like
 )
@@ -41,6 +42,7 @@ type inst struct {
 type parsed struct {
 	name    string
 	params  int
+	maps    int
 	regs    map[string]int // by prefix such as "%r": one above the highest number
 	shared  int
 	dynamic bool // has shared memory that the launch gives
@@ -93,12 +95,19 @@ func parse(text string) (*parsed, error) {
 func (p *parsed) header(line string) error {
 	f := strings.Fields(line)
 	switch f[0] {
-	case ".version", ".target", ".address_size", ")":
+	case ".version", ".target", ".address_size", ")", ".minnctapersm":
 	case ".extern":
 		p.dynamic = true
 	case ".visible":
 		p.name = strings.TrimSuffix(f[2], "(")
 	case ".param":
+		if f[1] == ".align" {
+			if want := fmt.Sprintf("m%d[%d],", p.maps, MapBytes); f[len(f)-1] != want {
+				return fmt.Errorf("parameter %q, expected %q", line, want)
+			}
+			p.maps++
+			return nil
+		}
 		if want := fmt.Sprintf("a%d", p.params); strings.TrimSuffix(f[2], ",") != want || f[1] != ".u64" {
 			return fmt.Errorf("parameter %q", line)
 		}
@@ -159,6 +168,8 @@ func parseInst(line string) (inst, error) {
 		end := len(rest)
 		if rest[0] == '{' {
 			end = strings.IndexByte(rest, '}') + 1
+		} else if rest[0] == '[' {
+			end = strings.IndexByte(rest, ']') + 1
 		} else if i := strings.IndexByte(rest, ','); i >= 0 {
 			end = i
 		}
@@ -182,6 +193,11 @@ func parseOperand(s string) (operand, error) {
 			g = append(g, strings.TrimSpace(r))
 		}
 		return operand{kind: opndGroup, group: g}, nil
+	case s[0] == '[' && strings.Contains(s, "{"):
+		name, box, _ := strings.Cut(strings.Trim(s, "[]"), ",")
+		o, err := parseOperand(strings.TrimSpace(box))
+		o.kind, o.name = opndBox, name
+		return o, err
 	case s[0] == '[':
 		base, off, ok := strings.Cut(strings.Trim(s, "[]"), "+")
 		o := operand{kind: opndMem, name: base}
@@ -198,6 +214,9 @@ func parseOperand(s string) (operand, error) {
 			return operand{kind: opndSpecial, name: s}, nil
 		}
 		return operand{kind: opndReg, name: s}, nil
+	case strings.HasPrefix(s, "0f"):
+		v, err := strconv.ParseUint(s[2:], 16, 32)
+		return operand{kind: opndImm, value: int64(v)}, err
 	case s[0] == '-' || s[0] >= '0' && s[0] <= '9':
 		if v, err := strconv.ParseInt(s, 0, 64); err == nil {
 			return operand{kind: opndImm, value: v}, nil

@@ -271,8 +271,8 @@ func (e *emitter) shuffle(r *reduction, s []reg, distance int) []reg {
 	return out
 }
 
-func (e *emitter) shuffle32(v reg, distance int) reg {
-	return e.to(b32, "shfl.sync.bfly.b32", v, distance, "31", "0xffffffff")
+func (a *asm) shuffle32(v reg, distance int) reg {
+	return a.to(b32, "shfl.sync.bfly.b32", v, distance, "31", "0xffffffff")
 }
 
 // foldHalves folds a power-of-two list of states by halves.

@@ -258,6 +258,19 @@ def attention(sizes, dtype):
     return run
 
 
+def attention_gradient(sizes, dtype):
+    batch, heads, length, head, causal = sizes
+    x = [values(dtype, batch, heads, length, head).requires_grad_() for _ in range(3)]
+    fused = compiled(lambda: F.scaled_dot_product_attention(*x, is_causal=bool(causal)))
+    ones = torch.ones_like(x[0])
+
+    def run():
+        for v in x:
+            v.grad = None
+        fused().backward(ones)
+    return run
+
+
 def train_mlp(sizes, dtype):
     batch, *widths = sizes  # of the inputs, of hidden layers, of the classes
     net = torch.nn.Sequential(torch.nn.Linear(*widths[:2]))
@@ -293,7 +306,7 @@ def training(net, loss_of):
 
 WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, chain10, adam, softmax, log_softmax, layer_norm, rms_norm,
                                      cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, gather_rows,
-                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention,
+                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention, attention_gradient,
                                      train_mlp, train_transformer)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
                   "matmul_packed": matmul, "train_mlp2": train_mlp})
