@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 var (
 	randomTime = flag.Duration("random", 10*time.Second, "for how long random programs run")
+	onlyRows   = flag.String("rows", "", "the rows that the suite of backends calls: a regular expression")
 	share      = flag.String("share", "", "of the cases of rows that are run: 0/8 is each eighth")
 )
 
@@ -62,6 +64,13 @@ func TestBackend(t *testing.T) {
 			t.Fatalf("share %q, expected 0/8 or the like", *share)
 		}
 		opts = append(opts, backendtest.Share(i, n))
+	}
+	if *onlyRows != "" {
+		names, err := regexp.Compile(*onlyRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts = append(opts, backendtest.Only(names))
 	}
 	backendtest.Run(t, func(t *testing.T) backend.Backend { return setup(t, backendtest.Setup{}) }, opts...)
 }

@@ -11,6 +11,7 @@
 package backendtest
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend"
@@ -45,6 +46,9 @@ func LargeOnly() Option { return func(s *suite) { s.largeOnly = true } }
 // take long to compile, shared among processes.
 func Share(i, n int) Option { return func(s *suite) { s.share, s.shares = i, n } }
 
+// Only leaves out all rows but those whose names match.
+func Only(names *regexp.Regexp) Option { return func(s *suite) { s.only = names } }
+
 type suite struct {
 	open         func(t *testing.T) backend.Backend
 	setup        func(t *testing.T, s Setup) backend.Backend
@@ -54,6 +58,7 @@ type suite struct {
 	largeOnly    bool
 	share        int
 	shares       int
+	only         *regexp.Regexp
 }
 
 // OwnPace says that operations which do not depend on each other may run in any

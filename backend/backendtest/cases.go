@@ -26,6 +26,7 @@ type testCase struct {
 	out    []ir.Type
 	layout string
 
+	units    bool // computed by units of a kind of device that is no processor
 	referred bool
 	want     []host // of the reference
 	err      error  // what the definition says against it
