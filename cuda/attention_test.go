@@ -540,6 +540,19 @@ func checkBits(d *device, r *rand.Rand, try int) error {
 			return err
 		}
 	}
+	// Later keys there, hidden by a bias.
+	biased := *c
+	biased.causal, biased.window = false, 0
+	biased.l, biased.q = 1, c.q.view(2, 200, 201)
+	biased.bias = newLines(c.q.t, 1, 1, 1, c.s)
+	for j := range c.s {
+		if j > 200 || c.window > 0 && j <= 200-c.window {
+			biased.bias.set(math.Inf(-1), 0, 0, 0, j)
+		}
+	}
+	if err := check("a step over all keys", &biased, 0, 0, 200); err != nil {
+		return err
+	}
 	part := *c
 	part.l, part.s = 77, 200
 	part.q, part.k, part.v = c.q.view(2, 123, 200), c.k.view(2, 0, 200), c.v.view(2, 0, 200)

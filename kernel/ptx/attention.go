@@ -27,7 +27,7 @@ type attention struct {
 	causal                       bool
 	scale                        float64
 	window                       int64
-	numbers                      [flashKVCount]uint64
+	numbers                      [flashNumbers]uint64
 }
 
 // flashLimit bounds extents, so that places of queries and keys are of 32 bits.
@@ -45,7 +45,7 @@ func newAttention(c *nativeCall) *attention {
 	a.batches = int64(a.batch.Size())
 	t := float32(a.scale * math.Log2E)
 	if c.target.Major != 9 || c.target.NoMatrix || !isHalf(q.DType) || a.d > flashWidth || a.e > flashWidth ||
-		a.length > flashLimit || a.source > flashLimit || !(t >= 0x1p-100 && t <= 0x1p100) || a.batches*a.heads*(a.length/64+1) > math.MaxInt32 {
+		a.length > flashLimit || a.source > flashLimit || !(t >= 0x1p-100 && t <= 0x1p100) || a.batches*a.heads*(max(a.length, a.source)/64+1) > math.MaxInt32 {
 		return nil
 	}
 	if a.length == 1 && a.group > 1 {

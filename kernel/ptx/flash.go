@@ -19,8 +19,8 @@ import (
 //	      is taken in behind the products of the block before
 //
 // A query's bits depend on its own vector, its place and its keys only: not on the queries
-// beside it, blocks of hidden keys, batches or layouts. With a bias x_j is
-// fma(t, x_j, bias·log2(e)), and t above 1. See Shah and others, "FlashAttention-3", 2024,
+// beside it, blocks of hidden keys, batches or layouts. A bias is added to x_j, times
+// log2(e)/t, so that one of 0 changes no bit. See Shah and others, "FlashAttention-3", 2024,
 // for groups of threads that take turns, and products that run beside the exponentials.
 //
 // Hidden keys have weight 0, and a value there takes no part though it is not finite: where
@@ -79,9 +79,11 @@ const (
 	flashScale         // scale, bits of f32
 	// strides in bytes, of batch, head, query and key
 	flashBiasAt
-	flashLseAt    = flashBiasAt + 4 // of batch, head, query
-	flashDeltaAt  = flashLseAt + 3
-	flashNumberOf = flashDeltaAt + 3
+	flashLseAt   = flashBiasAt + 4 // of batch, head, query
+	flashDeltaAt = flashLseAt + 3
+	flashBlocks  = flashDeltaAt + 3 // of queries of a head, and
+	flashQueries = flashBlocks + 1  // heads of queries in a batch, of the gradient of keys
+	flashNumbers = flashQueries + 1
 )
 
 // Numbers of f32, and what is fixed about a block.
@@ -124,12 +126,12 @@ func newFlash(a *asm, f flashForm, maps int) *flash {
 
 func (f flashForm) threads() int { return (f.groups + 1) * groupLanes }
 
-// boxes is how many boxes of 64 columns a width takes, and bytes what lines of so many
-// columns take.
-func boxes(width int) int               { return (width + 63) / 64 }
-func boxedBytes(lines, width int) int   { return lines * boxLine * boxes(width) }
-func (f flashForm) steps(width int) int { return (width + 15) / 16 }
-func (f flashForm) columns() int        { return (f.e + 15) &^ 15 }
+// boxes is how many boxes of 64 columns a width takes, boxedBytes what lines of so many
+// columns take, and steps the k-steps of 16 of a product along it.
+func steps(width int) int             { return (width + 15) / 16 }
+func boxes(width int) int             { return (width + 63) / 64 }
+func boxedBytes(lines, width int) int { return lines * boxLine * boxes(width) }
+func (f flashForm) columns() int      { return (f.e + 15) &^ 15 }
 
 func (x *flash) number(i int) reg   { return x.slotReg32(slotNumber, i) }
 func (x *flash) number64(i int) reg { return x.slotReg(slotNumber, i, 0) }

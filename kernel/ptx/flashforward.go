@@ -74,7 +74,7 @@ func (x *flashForward) consume() {
 	room := x.to(b32, "mad.lo.u32", x.group, fmt.Sprint(boxedBytes(flashKeys, x.e)), x.room)
 	turn := x.beginTurns()
 	s, o, p := x.registers(flashKeys/2), x.registers(x.columns()/2), x.registers(flashKeys/4)
-	factor := x.to(b32, "mov.b32", x.number(flashFactor))
+	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
 	values := x.reg(b32) // the block that the weights p are of
 	x.eachTile(x.causal, func(t flashTile) {
 		x.begin(t)
@@ -87,7 +87,7 @@ func (x *flashForward) consume() {
 			x.there(x.k)
 			q := x.to(b32, "mad.lo.u32", x.group, fmt.Sprint(64*boxLine), x.q.at)
 			x.op("wgmma.fence.sync.aligned")
-			x.multiply(s, x.steps(x.d), true, x.lying(q, 64*x.groups), x.lying(x.k.at, flashKeys), false)
+			x.multiply(s, steps(x.d), true, x.lying(q, 64*x.groups), x.lying(x.k.at, flashKeys), false)
 			x.commit()
 		}
 		sums := func() {
@@ -98,7 +98,7 @@ func (x *flashForward) consume() {
 		// weigh makes weights of scores; behind it, in masked blocks, values are looked at.
 		weigh := func(masked bool, behind func()) {
 			if x.bias != flashNoBias {
-				x.biased(s, t, r.flashRows, j, factor)
+				x.biased(s, t, r.flashRows, j, over)
 			}
 			if masked {
 				x.hide(s, r.flashRows, j)
@@ -173,9 +173,7 @@ func (x *flashForward) weigh(s []reg, r *flashState, factor reg) {
 		}
 		top = x.to(b32, "max.NaN.f32", top, x.shuffle32(top, 1))
 		top = x.to(b32, "max.NaN.f32", top, x.shuffle32(top, 2))
-		if x.bias == flashNoBias {
-			top = x.to(b32, "mul.rn.f32", top, factor)
-		}
+		top = x.to(b32, "mul.rn.f32", top, factor)
 		top = x.to(b32, "max.NaN.f32", r.m[h], top)
 		safe := x.to(b32, "selp.b32", f32Zero, top, x.to(pred, "setp.eq.f32", top, f32MinusInf))
 		x.op("ex2.approx.ftz.f32", r.factor[h], x.to(b32, "sub.rn.f32", r.m[h], safe))
@@ -184,11 +182,7 @@ func (x *flashForward) weigh(s []reg, r *flashState, factor reg) {
 		var sum reg
 		for i := range n {
 			v := at(i)
-			if x.bias == flashNoBias {
-				x.op("fma.rn.f32", v, v, factor, less)
-			} else {
-				x.op("add.rn.f32", v, v, less)
-			}
+			x.op("fma.rn.f32", v, v, factor, less)
 			x.op("ex2.approx.ftz.f32", v, v)
 			if i == 0 {
 				sum = v

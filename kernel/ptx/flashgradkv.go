@@ -25,14 +25,6 @@ type flashGradKV struct {
 
 const statBytes = 8 // of a query
 
-// more numbers of this kernel and the one before: blocks of queries of a head, and heads of
-// queries in all.
-const (
-	flashBlocks  = flashNumberOf
-	flashQueries = flashBlocks + 1
-	flashKVCount = flashQueries + 1
-)
-
 func writeFlashGradKV(a *asm, f flashForm) {
 	x := &flashGradKV{flash: newFlash(a, f, 4)}
 	x.kv = x.newPipe(1, boxedBytes(64*f.groups, f.d)+boxedBytes(64*f.groups, f.e))
@@ -181,8 +173,8 @@ func (x *flashGradKV) hide(s []reg, r *keyRows, j reg) {
 	}
 }
 
-// biased makes scores of products.
-func (x *flashGradKV) biased(s []reg, t flashTile, r *keyRows, g, j, factor reg) {
+// biased adds the bias, over the factor, to products.
+func (x *flashGradKV) biased(s []reg, t flashTile, r *keyRows, g, j, over reg) {
 	first := x.to(b32, "mad.lo.u32", j, fmt.Sprint(queriesBack), x.to(b32, "shl.b32", x.quad, "1"))
 	head := x.to(b32, "mad.lo.u32", t.head, x.number(flashGroup), g)
 	for h := range 2 {
@@ -192,7 +184,7 @@ func (x *flashGradKV) biased(s []reg, t flashTile, r *keyRows, g, j, factor reg)
 				query := x.to(b32, "add.u32", first, fmt.Sprint(8*b+c))
 				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", query, x.number(flashLength)))
 				at := x.to(b64, "mad.lo.s64", x.number64(flashBiasAt+2), x.constant(b64, uint64(8*b+c)), row)
-				x.addBias(s[4*b+2*h+c], factor, at, guard)
+				x.addBias(s[4*b+2*h+c], over, at, guard)
 			}
 		}
 	}
@@ -212,7 +204,7 @@ func (x *flashGradKV) consume() {
 	s, dp := x.registers(queriesBack/2), x.registers(queriesBack/2)
 	p, ds := x.registers(queriesBack/4), x.registers(queriesBack/4)
 	dk, dv := x.registers((x.d+15)&^15/2), x.registers(x.columns()/2)
-	factor := x.to(b32, "mov.b32", x.number(flashFactor))
+	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
 	// The blocks of queries and of dy that p and ds are of, and their barrier.
 	q, dy, taken := x.reg(b32), x.reg(b32), x.reg(b32)
 	x.eachTile(false, func(t flashTile) {
@@ -228,8 +220,8 @@ func (x *flashGradKV) consume() {
 			v := x.to(b32, "add.u32", k, boxedBytes(64*x.groups, x.d))
 			dy := x.to(b32, "add.u32", x.qd.at, queries)
 			x.op("wgmma.fence.sync.aligned")
-			x.multiply(s, x.steps(x.d), true, x.lying(k, 64*x.groups), x.lying(x.qd.at, queriesBack), false)
-			x.multiply(dp, x.steps(x.e), true, x.lying(v, 64*x.groups), x.lying(dy, queriesBack), false)
+			x.multiply(s, steps(x.d), true, x.lying(k, 64*x.groups), x.lying(x.qd.at, queriesBack), false)
+			x.multiply(dp, steps(x.e), true, x.lying(v, 64*x.groups), x.lying(dy, queriesBack), false)
 			x.commit()
 		}
 		sums := func() {
@@ -239,7 +231,7 @@ func (x *flashGradKV) consume() {
 		}
 		gradients := func(g, j reg, masked bool, behind func()) {
 			if x.bias == flashFullBias {
-				x.biased(s, t, r, g, j, factor)
+				x.biased(s, t, r, g, j, over)
 			}
 			if masked {
 				x.hide(s, r, j)
@@ -251,7 +243,7 @@ func (x *flashGradKV) consume() {
 				for c := range 2 {
 					for h := range 2 {
 						i := 4*b + 2*h + c
-						x.gradient(s[i], dp[i], factor, v[2*c], v[2*c+1], x.bias == flashFullBias)
+						x.gradient(s[i], dp[i], factor, v[2*c], v[2*c+1])
 						if masked {
 							x.hideGradient(s[i], dp[i])
 						}

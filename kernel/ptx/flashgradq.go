@@ -91,13 +91,9 @@ func (x *flash) statistics(batch, head, row, inside reg) (less, delta reg) {
 }
 
 // gradient makes of a product and that of dy and the value the weight and the score's
-// gradient, in place. scored says that the product is a score already.
-func (x *flash) gradient(s, dp, factor, less, delta reg, scored bool) {
-	if scored {
-		x.op("add.rn.f32", s, s, less)
-	} else {
-		x.op("fma.rn.f32", s, s, factor, less)
-	}
+// gradient, in place.
+func (x *flash) gradient(s, dp, factor, less, delta reg) {
+	x.op("fma.rn.f32", s, s, factor, less)
 	x.op("ex2.approx.ftz.f32", s, s)
 	x.op("sub.rn.f32", dp, dp, delta)
 	x.op("mul.rn.f32", dp, s, dp)
@@ -114,7 +110,7 @@ func (x *flashGradQ) consume() {
 	room := x.to(b32, "mad.lo.u32", x.group, fmt.Sprint(boxedBytes(keysBack, x.d)), x.room)
 	turn := x.beginTurns()
 	s, dp, ds, dq := x.registers(keysBack/2), x.registers(keysBack/2), x.registers(keysBack/4), x.registers((x.d+15)&^15/2)
-	factor := x.to(b32, "mov.b32", x.number(flashFactor))
+	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
 	keys, taken := x.reg(b32), x.reg(b32) // the block that the gradients ds are of, and its barrier
 	x.eachTile(x.causal, func(t flashTile) {
 		x.begin(t)
@@ -129,8 +125,8 @@ func (x *flashGradQ) consume() {
 			dy := x.to(b32, "add.u32", q, boxedBytes(64*x.groups, x.d))
 			v := x.to(b32, "add.u32", x.kv.at, boxedBytes(keysBack, x.d))
 			x.op("wgmma.fence.sync.aligned")
-			x.multiply(s, x.steps(x.d), true, x.lying(q, 64*x.groups), x.lying(x.kv.at, keysBack), false)
-			x.multiply(dp, x.steps(x.e), true, x.lying(dy, 64*x.groups), x.lying(v, keysBack), false)
+			x.multiply(s, steps(x.d), true, x.lying(q, 64*x.groups), x.lying(x.kv.at, keysBack), false)
+			x.multiply(dp, steps(x.e), true, x.lying(dy, 64*x.groups), x.lying(v, keysBack), false)
 			x.commit()
 		}
 		sums := func() {
@@ -140,14 +136,14 @@ func (x *flashGradQ) consume() {
 		j := x.to(b32, "mov.u32", x.lo)
 		gradients := func(masked bool, behind func()) {
 			if x.bias == flashFullBias {
-				x.biased(s, t, r.flashRows, j, factor)
+				x.biased(s, t, r.flashRows, j, over)
 			}
 			if masked {
 				x.hide(s, r.flashRows, j)
 			}
 			for i := range s {
 				h := i / 2 % 2
-				x.gradient(s[i], dp[i], factor, r.less[h], r.delta[h], x.bias == flashFullBias)
+				x.gradient(s[i], dp[i], factor, r.less[h], r.delta[h])
 				if masked {
 					x.hideGradient(s[i], dp[i])
 				}

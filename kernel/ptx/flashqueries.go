@@ -124,8 +124,8 @@ func (x *queryTile) hide(s []reg, r *flashRows, j reg) {
 	}
 }
 
-// biased makes scores of products: times the factor, plus the bias.
-func (x *queryTile) biased(s []reg, t flashTile, r *flashRows, j, factor reg) {
+// biased adds the bias, over the factor, to products.
+func (x *queryTile) biased(s []reg, t flashTile, r *flashRows, j, over reg) {
 	first := x.column0(j)
 	for h := range 2 {
 		row := x.strided(x.slotReg(slotPointer, 3, 0), flashBiasAt, t.batch, t.head, r.row[h], first)
@@ -134,16 +134,25 @@ func (x *queryTile) biased(s []reg, t flashTile, r *flashRows, j, factor reg) {
 				key := x.to(b32, "add.u32", first, fmt.Sprint(8*b+c))
 				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", key, x.number(flashSource)))
 				at := x.to(b64, "mad.lo.s64", x.number64(flashBiasAt+3), x.constant(b64, uint64(8*b+c)), row)
-				x.addBias(s[4*b+2*h+c], factor, at, guard)
+				x.addBias(s[4*b+2*h+c], over, at, guard)
 			}
 		}
 	}
 }
 
-// addBias makes a score of a product and a bias, which hides where it is -inf.
-func (x *flash) addBias(v, factor, at, guard reg) {
+// overFactor is log2(e) over the factor, for a bias.
+func (x *flash) overFactor() reg {
+	if x.bias != flashFullBias {
+		return ""
+	}
+	return x.to(b32, "div.rn.f32", x.to(b32, "mov.b32", f32Log2E), x.number(flashFactor))
+}
+
+// addBias adds a bias, over the factor, to a product: one of 0 changes no bit, and one of
+// -inf hides.
+func (x *flash) addBias(v, over, at, guard reg) {
 	bias := x.loadHalf(at, guard)
 	low := x.to(pred, "setp.eq.f32", bias, f32MinusInf)
-	x.op("fma.rn.f32", v, v, factor, x.to(b32, "mul.rn.f32", bias, f32Log2E))
+	x.op("fma.rn.f32", v, bias, over, v)
 	x.op("selp.b32", v, f32MinusInf, v, low)
 }
