@@ -32,6 +32,7 @@ type asm struct {
 	shared     int // bytes of static shared memory
 	dynamic    int // bytes of shared memory that the launch gives
 	maps       int // tensor maps, which come before the other parameters
+	blocks     int // of a cluster; 0 without clusters
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
@@ -162,6 +163,9 @@ func (a *asm) finish(t Target, name string, threads int) string {
 	fmt.Fprintf(&b, ")\n.maxntid %d, 1, 1\n", threads)
 	if a.maps > 0 {
 		b.WriteString(".minnctapersm 1\n")
+	}
+	if a.blocks > 0 {
+		fmt.Fprintf(&b, ".reqnctapercluster %d, 1, 1\n", a.blocks)
 	}
 	b.WriteString("{\n")
 	for c := class(0); c < numClasses; c++ {

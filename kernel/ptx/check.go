@@ -74,7 +74,7 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		return 0, false, nil, err
 	}
 	switch parts[0] {
-	case "bra", "bar", "ret":
+	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
 	case "cp":
 		if len(in.args) == 0 { // of a group of copies
@@ -92,6 +92,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		return 0, false, []class{addressClass(in, 0), t}, nil
 	case "cvta":
 		return need(2, b64, b64)
+	case "mapa":
+		return need(3, b64, b64, b32)
 	case "mov", "not", "sqrt", "neg", "rcp":
 		return need(2, t, t)
 	case "bfind":

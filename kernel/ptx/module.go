@@ -216,6 +216,9 @@ func (m *Module) elementwiseEntry(width int, loose argSet) (*Entry, error) {
 
 func (m *Module) rowEntry(f rowForm) (*Entry, error) {
 	name := fmt.Sprintf("row%d_w%d_v%d%s", f.rows, f.warps, f.width, f.part)
+	if f.cluster > 1 {
+		name += fmt.Sprintf("_cluster%d", f.cluster)
+	}
 	if f.resident {
 		name += "_resident"
 	}

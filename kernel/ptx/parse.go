@@ -47,6 +47,7 @@ type parsed struct {
 	shared  int
 	dynamic bool // has shared memory that the launch gives
 	threads int
+	blocks  int // of a cluster; 0 without clusters
 	code    []inst
 }
 
@@ -112,12 +113,16 @@ func (p *parsed) header(line string) error {
 			return fmt.Errorf("parameter %q", line)
 		}
 		p.params++
-	case ".maxntid":
+	case ".maxntid", ".reqnctapercluster":
 		n, err := strconv.Atoi(strings.TrimSuffix(f[1], ","))
 		if err != nil {
 			return err
 		}
-		p.threads = n
+		if f[0] == ".maxntid" {
+			p.threads = n
+		} else {
+			p.blocks = n
+		}
 	default:
 		return fmt.Errorf("unknown directive %q", line)
 	}

@@ -59,6 +59,16 @@ func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
 			f.rows, f.limit = rowsPerBlock, shortRow(z.group, 32*f.width, m.tree.Chunk)
 			blocks = (z.items + rowsPerBlock - 1) / rowsPerBlock
 		}
+	case m.clustered(z):
+		f.cluster = clusterBlocks
+		f.resident = z.chunks <= clusterChunks
+		f.warps = residentWarps
+		if f.resident {
+			// As many as there are chunks: warps without one would take registers
+			// that another cluster could have.
+			f.warps = int((z.chunks + clusterBlocks - 1) / clusterBlocks)
+		}
+		blocks *= clusterBlocks
 	case m.single && z.items < 2*m.target.sms() && z.chunks > residentWarps:
 		return m.splitRows(p, l, base, z, f)
 	default:
@@ -74,6 +84,20 @@ func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	p.add(m, e, l, base, z, blocks, 1)
 	return nil
+}
+
+// clustered reports whether a cluster of blocks takes each row. It keeps rows in registers
+// that one block cannot, and occupies the device where rows are few; the chunks of very
+// few rows of which only sums are wanted are better spread over all of it.
+func (m *Module) clustered(z sizes) bool {
+	if !m.target.clusters() || z.chunks <= residentWarps || z.items > maxBlocks/clusterBlocks || m.tree.Chunk/32 > residentElements {
+		return false
+	}
+	few := z.items < m.target.sms()
+	if z.chunks > clusterChunks {
+		return few && !m.single && z.chunks <= int64(sharedChunks(m.record))
+	}
+	return !m.single || few && z.items*clusterBlocks >= m.target.sms()
 }
 
 // splitRows spreads the chunks of few long rows over the device, then reduces

@@ -85,6 +85,9 @@ func skinnySpecs() []ptxtest.Spec {
 	return out
 }
 
+// simTargets make the planner split work and not, and use clusters and not.
+var simTargets = []Target{{Major: 9, Multiprocessors: 1}, {Major: 9, Multiprocessors: 132}, {Major: 8, Multiprocessors: 1}, {Major: 8, Multiprocessors: 132}}
+
 // TestSimulated runs every case on the simulator, with targets that make the
 // planner split work and that do not, and compares with the interpreter.
 func TestSimulated(t *testing.T) {
@@ -97,8 +100,8 @@ func TestSimulated(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := map[string]bool{}
-			for _, sms := range []int{1, 132} {
-				m, err := Generate(c.Kernel, Target{Major: 9, Multiprocessors: sms})
+			for _, target := range simTargets {
+				m, err := Generate(c.Kernel, target)
 				if err != nil {
 					t.Fatalf("%v\n%s", err, c.Kernel)
 				}
@@ -113,14 +116,15 @@ func TestSimulated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				names := ""
+				names, texts := "", ""
 				for _, st := range plan.Steps {
 					names += st.Entry.Name + " "
+					texts += strings.Replace(st.Entry.Text, ".target sm_80", ".target sm_90", 1)
 				}
-				if seen[names] {
+				if seen[texts] {
 					continue
 				}
-				seen[names] = true
+				seen[texts] = true
 				const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
 				word := make([]byte, 8)
 				sim.buffers = append(sim.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
@@ -168,8 +172,8 @@ func TestAssembler(t *testing.T) {
 	done := map[string]bool{}
 	for _, s := range specs() {
 		c := s.Make()
-		for _, sms := range []int{1, 132} {
-			m, err := Generate(c.Kernel, Target{Major: 9, Multiprocessors: sms})
+		for _, target := range simTargets[:2] {
+			m, err := Generate(c.Kernel, target)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,9 @@ func (e *rowEmitter) areas(r *reduction) (first, second reg) {
 	chunk := e.form.tree.Chunk
 	if !e.form.spill && e.form.part == whole {
 		room := sharedChunks(e.record)
+		if e.form.resident {
+			room = e.form.warps * e.form.cluster
+		}
 		both := room + (room+chunk-1)/chunk
 		base := e.sharedBase(both * e.record)
 		first = e.stateAddress(r, base, "", both)
@@ -33,10 +36,13 @@ func (e *rowEmitter) storeChunk(reds []*reduction, states [][]reg, c reg) {
 	if len(reds) == 0 {
 		return
 	}
-	first := e.to(pred, "setp.eq.u32", e.lane, "0")
+	first := e.to(pred, "setp.lt.u32", e.lane, fmt.Sprint(max(1, e.form.cluster)))
 	for i, r := range reds {
 		area, _ := e.areas(r)
 		at := e.to(b64, "add.s64", area, e.to(b64, "mul.wide.u32", c, fmt.Sprint(r.bytes)))
+		if e.form.cluster > 1 {
+			at = e.peer(at)
+		}
 		e.storeState(r, states[i], at, first)
 	}
 }
@@ -47,7 +53,7 @@ func (e *rowEmitter) foldChunks(r *reduction) []reg {
 	chunk := e.form.tree.Chunk
 	src, dst := e.areas(r)
 	m := e.to(b32, "mov.b32", e.nchunks)
-	if e.form.spill || e.form.part == finish || sharedChunks(e.record) > chunk {
+	if e.form.spill || e.form.part == finish || !e.form.resident && sharedChunks(e.record) > chunk {
 		src = e.to(b64, "mov.b64", src)
 		dst = e.to(b64, "mov.b64", dst)
 		loop, inner, next, end := e.label(), e.label(), e.label(), e.label()

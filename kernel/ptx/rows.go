@@ -20,8 +20,9 @@ const (
 // reduced group at a time.
 type rowForm struct {
 	tree     kernel.Tree
-	warps    int  // per row
+	warps    int  // per row, or per block of a row that has several
 	rows     int  // per block; 1 unless warps is 1
+	cluster  int  // blocks per row, a power of two; 0 for one
 	width    int  // elements per access
 	resident bool // at most one chunk per warp, whose values stay in registers
 	spill    bool // chunk results in scratch instead of shared memory
@@ -74,7 +75,8 @@ type rowEmitter struct {
 	form    rowForm
 	reds    []*reduction
 	record  int // bytes of the states of all reductions
-	warp    reg // number of the warp in its row
+	warp    reg // number of the warp in its block
+	first   reg // first chunk of the warp
 	lane    reg
 	laneAt  reg // first element of the lane in a tile: lane*width
 	n       reg // elements of the group, 64 bits
@@ -84,6 +86,8 @@ type rowEmitter struct {
 
 	// Resident forms keep their tiles from stage to stage.
 	kept []*tile
+	// met says that the blocks of the cluster are known to run.
+	met bool
 }
 
 // emitRows writes one variant of a kernel whose reductions are striped.
@@ -143,6 +147,10 @@ func (e *rowEmitter) begin(done string) {
 		e.row = block
 		e.warp = e.to(b32, "shr.u32", tid, "5")
 	}
+	e.first = e.warp
+	if e.form.cluster > 1 {
+		inRow = e.beginCluster(block, tid)
+	}
 	e.one = e.to(pred, "setp.eq.u32", inRow, "0")
 	e.laneAt = e.lane
 	if e.form.width > 1 {
@@ -193,9 +201,13 @@ func (e *rowEmitter) runStage(s int) error {
 	e.note("stage %d", s)
 	refs := e.closure(need)
 	if e.form.resident {
-		states, err := e.chunk(e.warp, refs, reds, &e.kept)
+		states, err := e.chunk(e.first, refs, reds, &e.kept)
 		if err != nil {
 			return err
+		}
+		if e.form.cluster > 1 {
+			e.joinCluster(reds, states)
+			return nil
 		}
 		return e.joinWarps(reds, states)
 	}
@@ -208,7 +220,10 @@ func (e *rowEmitter) runStage(s int) error {
 		return nil
 	}
 	if e.form.part == whole {
-		c := e.to(b32, "mov.b32", e.warp)
+		if len(reds) > 0 {
+			e.meet()
+		}
+		c := e.to(b32, "mov.b32", e.first)
 		loop, end := e.label(), e.label()
 		e.opIf(e.to(pred, "setp.ge.u32", c, e.nchunks), "bra", end)
 		e.place(loop)
@@ -217,14 +232,14 @@ func (e *rowEmitter) runStage(s int) error {
 			return err
 		}
 		e.storeChunk(reds, states, c)
-		e.op("add.u32", c, c, fmt.Sprint(e.form.warps))
+		e.op("add.u32", c, c, fmt.Sprint(e.form.warps*max(1, e.form.cluster)))
 		e.opIf(e.to(pred, "setp.lt.u32", c, e.nchunks), "bra", loop)
 		e.place(end)
 	}
 	if len(reds) == 0 {
 		return nil
 	}
-	e.op("bar.sync", "0")
+	e.await()
 	for _, r := range reds {
 		e.outer[r.ref] = e.leave(r, e.foldChunks(r))
 	}

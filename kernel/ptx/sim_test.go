@@ -12,7 +12,17 @@ import (
 // buffers, and wants every lane of a warp at the same shuffle.
 type simulator struct {
 	buffers []simBuffer
+	shared  []byte     // of the block that runs
+	cluster []simBlock // the blocks that run together
+}
+
+// simBlock is a block of a cluster. That one has begun is known to another only behind a
+// barrier of the cluster; nothing is written into a block that has ended.
+type simBlock struct {
 	shared  []byte
+	threads []*thread
+	begun   bool
+	ended   bool
 }
 
 type simBuffer struct {
@@ -21,8 +31,10 @@ type simBuffer struct {
 }
 
 const (
-	simSharedBase = 0x7000_0000_0000
-	simPoison     = 0xdead_beef_dead_beef
+	simSharedBase  = 0x7000_0000_0000
+	simClusterBase = 0x7100_0000_0000 // plus the number of the block and simClusterStep
+	simClusterStep = 0x1_0000_0000
+	simPoison      = 0xdead_beef_dead_beef
 )
 
 type thread struct {
@@ -33,6 +45,7 @@ type thread struct {
 	ctaY     uint32
 	finished bool
 	at       *step // where the thread waits
+	arrived  bool  // at the barrier of the cluster
 }
 
 // step is a decoded instruction.
@@ -52,6 +65,8 @@ const (
 	stepBranch
 	stepBarrier
 	stepShuffle
+	stepArrive
+	stepWait
 	stepExit
 )
 
@@ -110,6 +125,10 @@ func load(text string) (*program, error) {
 			st.kind, st.to = stepBranch, labels[in.args[0].name]
 		case in.op == "bar.sync":
 			st.kind = stepBarrier
+		case in.op == "barrier.cluster.arrive.aligned":
+			st.kind = stepArrive
+		case in.op == "barrier.cluster.wait.aligned":
+			st.kind = stepWait
 		case in.op == "ret":
 			st.kind = stepExit
 		case strings.HasPrefix(in.op, "shfl"):
@@ -126,11 +145,19 @@ func load(text string) (*program, error) {
 	return pr, nil
 }
 
-// launch runs a whole grid.
+// launch runs a whole grid, cluster by cluster.
 func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
+	n := uint32(max(1, pr.p.blocks))
+	if x%n != 0 {
+		return fmt.Errorf("%d blocks in clusters of %d", x, n)
+	}
 	for by := range y {
-		for bx := range x {
-			if err := s.block(pr, bx, by, params); err != nil {
+		for bx := uint32(0); bx < x; bx += n {
+			s.cluster = nil
+			for i := range n {
+				s.cluster = append(s.cluster, newBlock(pr, bx+i, by, params))
+			}
+			if err := s.run(pr); err != nil {
 				return fmt.Errorf("block (%d,%d): %w", bx, by, err)
 			}
 		}
@@ -138,46 +165,102 @@ func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
 	return nil
 }
 
-func (s *simulator) block(pr *program, bx, by uint32, params []uint64) error {
-	s.shared = make([]byte, pr.p.shared+pr.dynamic)
-	for i := range s.shared {
-		s.shared[i] = 0xa5
+func newBlock(pr *program, bx, by uint32, params []uint64) simBlock {
+	b := simBlock{shared: make([]byte, pr.p.shared+pr.dynamic), threads: make([]*thread, pr.p.threads)}
+	for i := range b.shared {
+		b.shared[i] = 0xa5
 	}
-	threads := make([]*thread, pr.p.threads)
-	regs := make([]uint64, (pr.nregs+len(params))*len(threads))
+	regs := make([]uint64, (pr.nregs+len(params))*len(b.threads))
 	for i := range regs {
 		regs[i] = simPoison
 	}
-	for i := range threads {
+	for i := range b.threads {
 		r := regs[i*(pr.nregs+len(params)) : (i+1)*(pr.nregs+len(params))]
 		copy(r[pr.nregs:], params)
-		threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by}
+		b.threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by}
 	}
+	return b
+}
+
+// run runs the blocks of a cluster, each as far as it goes, in turns.
+func (s *simulator) run(pr *program) error {
 	for {
-		waiting, done := 0, 0
-		for w := 0; w < len(threads); w += 32 {
-			if err := s.warp(pr, threads[w:min(w+32, len(threads))]); err != nil {
+		ended, moved := true, false
+		for i := range s.cluster {
+			b := &s.cluster[i]
+			m, err := s.block(pr, b)
+			if err != nil {
 				return err
 			}
+			ended, moved = ended && b.ended, moved || m
 		}
-		for _, t := range threads {
-			if t.finished {
+		if ended {
+			return nil
+		}
+		if s.release() {
+			continue
+		}
+		if !moved {
+			return fmt.Errorf("the threads wait for each other")
+		}
+	}
+}
+
+// release opens the barrier of the cluster if all threads have arrived, and moves those on
+// that wait there.
+func (s *simulator) release() bool {
+	for i := range s.cluster {
+		for _, t := range s.cluster[i].threads {
+			if !t.arrived {
+				return false
+			}
+		}
+	}
+	for i := range s.cluster {
+		s.cluster[i].begun = true
+		for _, t := range s.cluster[i].threads {
+			t.arrived = false
+			if t.at != nil && t.at.kind == stepWait {
+				t.at = nil
+				t.pc++
+			}
+		}
+	}
+	return true
+}
+
+// block runs a block until all its threads have ended or wait for another block.
+func (s *simulator) block(pr *program, b *simBlock) (moved bool, err error) {
+	s.shared = b.shared
+	for !b.ended {
+		for w := 0; w < len(b.threads); w += 32 {
+			if err := s.warp(pr, b.threads[w:min(w+32, len(b.threads))]); err != nil {
+				return false, err
+			}
+		}
+		waiting, done := 0, 0
+		for _, t := range b.threads {
+			switch {
+			case t.finished:
 				done++
-			} else {
+			case t.at.kind == stepBarrier:
 				waiting++
 			}
 		}
+		b.ended = done == len(b.threads)
 		if waiting == 0 {
-			return nil
+			return moved, nil
 		}
-		if done > 0 {
-			return fmt.Errorf("%d threads wait at a barrier that %d have left", waiting, done)
+		if waiting < len(b.threads) {
+			return false, fmt.Errorf("%d threads wait at a barrier that the others, of which %d have left, do not reach", waiting, done)
 		}
-		for _, t := range threads {
+		for _, t := range b.threads {
 			t.at = nil
 			t.pc++
 		}
+		moved = true
 	}
+	return moved, nil
 }
 
 // warp runs until every lane has finished or waits at a barrier.
@@ -235,6 +318,16 @@ func (s *simulator) thread(pr *program, t *thread) error {
 		case stepBarrier, stepShuffle:
 			t.at = st
 			return nil
+		case stepArrive:
+			if t.arrived {
+				return fmt.Errorf("arrives twice at the barrier of the cluster")
+			}
+			t.arrived = true
+			t.pc++
+			continue
+		case stepWait:
+			t.at = st
+			return nil
 		case stepExit:
 			t.finished = true
 			return nil
@@ -250,6 +343,17 @@ func (s *simulator) thread(pr *program, t *thread) error {
 func (s *simulator) memory(addr uint64, size int) ([]byte, error) {
 	if addr%uint64(size) != 0 && size <= 16 {
 		return nil, fmt.Errorf("address %#x is not aligned to %d", addr, size)
+	}
+	if addr >= simClusterBase {
+		n, off := (addr-simClusterBase)/simClusterStep, (addr-simClusterBase)%simClusterStep
+		if n >= uint64(len(s.cluster)) {
+			return nil, fmt.Errorf("block %d of a cluster of %d", n, len(s.cluster))
+		}
+		b := &s.cluster[n]
+		if !b.begun || b.ended || off+uint64(size) > uint64(len(b.shared)) {
+			return nil, fmt.Errorf("shared address %d of %d in block %d of the cluster: begun %v, ended %v", off, len(b.shared), n, b.begun, b.ended)
+		}
+		return b.shared[off : off+uint64(size)], nil
 	}
 	if addr >= simSharedBase {
 		off := addr - simSharedBase

@@ -93,7 +93,7 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 		width = 1
 	case "bfind":
 		width = 32
-	case "cvta":
+	case "cvta", "mapa":
 		width = 64
 	}
 	if len(parts) > 1 && parts[1] == "wide" {
@@ -224,6 +224,10 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 		return func(v [4]uint64) uint64 { return v[0] }, nil
 	case "cvta":
 		return func(v [4]uint64) uint64 { return simSharedBase + v[0] }, nil
+	case "mapa":
+		return func(v [4]uint64) uint64 {
+			return simClusterBase + mask(v[1], 32)*simClusterStep + v[0] - simSharedBase
+		}, nil
 	case "add":
 		return func(v [4]uint64) uint64 { return v[0] + v[1] }, nil
 	case "sub":

@@ -30,6 +30,9 @@ func (t Target) sms() int64 {
 	return 132
 }
 
+// clusters reports whether blocks run in clusters.
+func (t Target) clusters() bool { return t.Major >= 9 }
+
 // isa is the version of the PTX language in use: the first that knows sm_90,
 // so that every driver since CUDA 11.8 accepts the text.
 const isa = "7.8"
