@@ -33,6 +33,7 @@ type asm struct {
 	dynamic    int // bytes of shared memory that the launch gives
 	maps       int // tensor maps, which come before the other parameters
 	blocks     int // of a cluster; 0 without clusters
+	perSM      int // blocks that a multiprocessor has registers for; 0 leaves it open
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
@@ -145,6 +146,9 @@ func (a *asm) finish(t Target, name string, threads int) string {
 	if a.maps > 0 {
 		version, arch = hopperISA, "sm_90a"
 	}
+	if a.blocks > 0 {
+		version = hopperISA
+	}
 	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", version, arch)
 	if a.dynamic > 0 {
 		b.WriteString(".extern .shared .align 16 .b8 dyn[];\n\n")
@@ -161,11 +165,11 @@ func (a *asm) finish(t Target, name string, threads int) string {
 		fmt.Fprintf(&b, "\t.param .u64 a%d%s // %s\n", i, comma, s)
 	}
 	fmt.Fprintf(&b, ")\n.maxntid %d, 1, 1\n", threads)
-	if a.maps > 0 {
-		b.WriteString(".minnctapersm 1\n")
+	if n := max(a.perSM, min(a.maps, 1)); n > 0 {
+		fmt.Fprintf(&b, ".minnctapersm %d\n", n)
 	}
 	if a.blocks > 0 {
-		fmt.Fprintf(&b, ".reqnctapercluster %d, 1, 1\n", a.blocks)
+		fmt.Fprintf(&b, ".explicitcluster\n.reqnctapercluster %d, 1, 1\n", a.blocks)
 	}
 	b.WriteString("{\n")
 	for c := class(0); c < numClasses; c++ {

@@ -28,16 +28,17 @@ func TestGolden(t *testing.T) {
 	}
 	small := ptxtest.LastAxis(2, 500, smallTree)
 	for file, s := range map[string]ptxtest.Spec{
-		"elementwise_f32":    pick(ptxtest.Elementwise(600), "chain f32"),
-		"elementwise_bf16":   pick(ptxtest.Elementwise(600), "chain bf16"),
-		"elementwise_layout": pick(ptxtest.Elementwise(600), "transposed"),
-		"rare":               pick(ptxtest.Elementwise(600), "rare block"),
-		"row_softmax":        small[1],
-		"row_sum_streamed":   ptxtest.LastAxis(300, 5000, smallTree)[0],
-		"row_sum_split":      ptxtest.LastAxis(2, 5000, smallTree)[0],
-		"column_softmax":     ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[1],
-		"matrix":             ptxtest.Matrices(33, 77, 51)[0],
-		"column_sum_split":   ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[0],
+		"elementwise_f32":     pick(ptxtest.Elementwise(600), "chain f32"),
+		"elementwise_bf16":    pick(ptxtest.Elementwise(600), "chain bf16"),
+		"elementwise_layout":  pick(ptxtest.Elementwise(600), "transposed"),
+		"rare":                pick(ptxtest.Elementwise(600), "rare block"),
+		"row_softmax":         small[1],
+		"row_softmax_cluster": ptxtest.LastAxis(2, 3000, smallTree)[1],
+		"row_sum_streamed":    ptxtest.LastAxis(300, 5000, smallTree)[0],
+		"row_sum_split":       ptxtest.LastAxis(2, 5000, smallTree)[0],
+		"column_softmax":      ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[1],
+		"matrix":              ptxtest.Matrices(33, 77, 51)[0],
+		"column_sum_split":    ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[0],
 	} {
 		t.Run(file, func(t *testing.T) {
 			c := s.Make()

@@ -96,7 +96,7 @@ func parse(text string) (*parsed, error) {
 func (p *parsed) header(line string) error {
 	f := strings.Fields(line)
 	switch f[0] {
-	case ".version", ".target", ".address_size", ")", ".minnctapersm":
+	case ".version", ".target", ".address_size", ".minnctapersm", ".explicitcluster", ")":
 	case ".extern":
 		p.dynamic = true
 	case ".visible":

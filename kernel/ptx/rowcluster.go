@@ -13,6 +13,11 @@ import (
 const (
 	// clusterBlocks is the most that every device with clusters runs together.
 	clusterBlocks = 8
+	// clusterRegisters is what a thread gets: blocks wait for the slowest of their cluster,
+	// meanwhile the multiprocessor wants others. The values of a chunk take 32 of them,
+	// the loads of later stages that are under way clusterAhead for each operand.
+	clusterRegisters = 72
+	clusterAhead     = 8
 	// clusterChunks is how many chunks a cluster keeps in registers.
 	clusterChunks = clusterBlocks * residentWarps
 )
@@ -22,19 +27,41 @@ const (
 func (e *rowEmitter) beginCluster(block, tid reg) reg {
 	n := e.form.cluster
 	e.blocks = n
+	if e.form.resident && !e.wide() {
+		e.perSM = max(1, (64<<10)/(clusterRegisters*e.form.threads()))
+	}
 	e.row = e.to(b32, "shr.u32", block, fmt.Sprint(bits.TrailingZeros(uint(n))))
 	rank := e.to(b32, "and.b32", block, fmt.Sprint(n-1))
 	e.first = e.to(b32, "mad.lo.u32", e.warp, fmt.Sprint(n), rank)
 	// The other side of this is in meet, behind the loads.
-	e.op("barrier.cluster.arrive.aligned")
+	e.op("barrier.cluster.arrive.relaxed.aligned")
 	return e.to(b32, "or.b32", rank, tid)
+}
+
+// wide reports whether elements take two registers.
+func (e *rowEmitter) wide() bool {
+	for i := range e.k.Body {
+		if e.depth[i] >= elementDepth && classOf(e.k.Body[i].Type) == b64 {
+			return true
+		}
+	}
+	return false
+}
+
+// ahead is how many tiles are loaded before the first is used. Where the registers of a
+// cluster hold the tiles of the first stage, the others' operands come a few at a time.
+func (e *rowEmitter) ahead(tiles []*tile) int {
+	if e.form.cluster > 1 && e.form.resident && len(tiles[0].vals) > 0 {
+		return min(len(tiles), clusterAhead)
+	}
+	return len(tiles)
 }
 
 // meet waits until the other blocks of the cluster run: before that their shared memory is
 // not there to be written.
 func (e *rowEmitter) meet() {
 	if e.form.cluster > 1 && !e.met {
-		e.op("barrier.cluster.wait.aligned")
+		e.op("barrier.cluster.wait.acquire.aligned")
 		e.met = true
 	}
 }
@@ -44,8 +71,8 @@ func (e *rowEmitter) meet() {
 // it is for a block that has ended, as each waits for the last results like this.
 func (e *rowEmitter) await() {
 	if e.form.cluster > 1 {
-		e.op("barrier.cluster.arrive.aligned")
-		e.op("barrier.cluster.wait.aligned")
+		e.op("barrier.cluster.arrive.release.aligned")
+		e.op("barrier.cluster.wait.acquire.aligned")
 		return
 	}
 	e.op("bar.sync", "0")

@@ -250,14 +250,20 @@ func (e *rowEmitter) runStage(s int) error {
 // reduction, the same in all lanes of the warp.
 func (e *rowEmitter) chunk(c reg, refs []kernel.Ref, reds []*reduction, keep *[]*tile) ([][]reg, error) {
 	tiles := e.tiles(c, keep)
-	// All loads first: they are independent, and the more are in flight the
+	// Loads first: they are independent, and the more are in flight the
 	// better the memory is used.
-	for _, t := range tiles {
-		if err := e.evalTile(e.loadsOf(refs), t); err != nil {
+	loads, ahead := e.loadsOf(refs), e.ahead(tiles)
+	for _, t := range tiles[:ahead] {
+		if err := e.evalTile(loads, t); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range tiles {
+	for i, t := range tiles {
+		if i+ahead < len(tiles) {
+			if err := e.evalTile(loads, tiles[i+ahead]); err != nil {
+				return nil, err
+			}
+		}
 		if err := e.evalTile(refs, t); err != nil {
 			return nil, err
 		}

@@ -125,9 +125,9 @@ func load(text string) (*program, error) {
 			st.kind, st.to = stepBranch, labels[in.args[0].name]
 		case in.op == "bar.sync":
 			st.kind = stepBarrier
-		case in.op == "barrier.cluster.arrive.aligned":
+		case in.op == "barrier.cluster.arrive.relaxed.aligned", in.op == "barrier.cluster.arrive.release.aligned":
 			st.kind = stepArrive
-		case in.op == "barrier.cluster.wait.aligned":
+		case in.op == "barrier.cluster.wait.acquire.aligned":
 			st.kind = stepWait
 		case in.op == "ret":
 			st.kind = stepExit

@@ -8,8 +8,8 @@ type Target struct {
 	Major, Minor int
 	// Multiprocessors is used to decide when work is split; 0 means 132.
 	Multiprocessors int
-	// NoMatrix leaves the matrix units alone, for drivers that do not take their text.
-	// Products of bf16 then are those of f32.
+	// NoMatrix leaves the matrix units and clusters alone, for drivers that do not take
+	// their text. Products of bf16 then are those of f32.
 	NoMatrix bool
 }
 
@@ -31,13 +31,13 @@ func (t Target) sms() int64 {
 }
 
 // clusters reports whether blocks run in clusters.
-func (t Target) clusters() bool { return t.Major >= 9 }
+func (t Target) clusters() bool { return t.Major >= 9 && !t.NoMatrix }
 
 // isa is the version of the PTX language in use: the first that knows sm_90,
 // so that every driver since CUDA 11.8 accepts the text.
 const isa = "7.8"
 
-// hopperISA is the version for the matrix units of Hopper, and MapBytes the size of a
+// hopperISA is the version for the matrix units of Hopper and for clusters, and MapBytes the size of a
 // tensor map among the parameters.
 const (
 	hopperISA = "8.0"
