@@ -37,10 +37,12 @@ type asm struct {
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
+	// pairs are the words that hold two half registers, as far as nothing branched since.
+	pairs map[string]reg
 }
 
 func newAsm() *asm {
-	return &asm{slotRegs: map[slot]reg{}, consts: map[string]reg{}}
+	return &asm{slotRegs: map[slot]reg{}, consts: map[string]reg{}, pairs: map[string]reg{}}
 }
 
 func (a *asm) reg(c class) reg {
@@ -113,7 +115,10 @@ func (a *asm) label() string {
 	return fmt.Sprintf("L%d", a.labels)
 }
 
-func (a *asm) place(label string) { fmt.Fprintf(&a.body, "%s:\n", label) }
+func (a *asm) place(label string) {
+	fmt.Fprintf(&a.body, "%s:\n", label)
+	clear(a.pairs)
+}
 
 // note appends a comment; golden files are read by people.
 func (a *asm) note(format string, args ...any) {

@@ -48,7 +48,7 @@ func classOfType(t string) (class, bool) {
 	switch t {
 	case "b16", "f16", "bf16":
 		return b16, true
-	case "b32", "u32", "s32", "f32", "u8", "s8", "u16", "s16":
+	case "b32", "u32", "s32", "f32", "u8", "s8", "u16", "s16", "f16x2", "bf16x2":
 		return b32, true
 	case "b64", "u64", "s64", "f64":
 		return b64, true
@@ -110,6 +110,9 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		if parts[len(parts)-2] == "u16" {
 			to = b16
 		}
+		if strings.HasSuffix(parts[len(parts)-2], "x2") {
+			return need(3, to, t, t)
+		}
 		return need(2, to, t)
 	case "setp":
 		return need(3, pred, t, t)
@@ -152,7 +155,9 @@ func exact(parts []string, last string) error {
 		}
 		return false
 	}
-	float := func(t string) bool { return strings.HasSuffix(t, "f16") || t == "f32" || t == "f64" }
+	float := func(t string) bool {
+		return strings.HasSuffix(strings.TrimSuffix(t, "x2"), "f16") || t == "f32" || t == "f64"
+	}
 	for _, bad := range []string{"ftz", "approx", "full", "sat", "relu"} {
 		if has(bad) {
 			return fmt.Errorf(".%s changes bits", bad)

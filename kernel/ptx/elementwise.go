@@ -14,9 +14,12 @@ const elementwiseThreads = 256
 // strides are allowed; wider, every argument is unit or broadcast along that
 // axis, and what is left of it at the end is done one by one. Loose operands are read
 // one by one.
-func emitElementwise(k *kernel.Kernel, width int, loose argSet) (*emitter, error) {
+func emitElementwise(k *kernel.Kernel, target Target, width int, loose argSet) (*emitter, error) {
 	e := newEmitter(k)
 	e.setInnermostDepths()
+	if width%2 == 0 {
+		e.halves = halvesOf(k, target)
+	}
 	inner := len(k.Axes) - 1
 
 	item := e.threadItem(elementwiseThreads)
@@ -213,7 +216,7 @@ func (e *emitter) closure(need map[kernel.Ref]bool) []kernel.Ref {
 	for i := len(e.k.Body) - 1; i >= 0; i-- {
 		r := kernel.Ref(i)
 		if need[r] {
-			e.k.Body[i].Operands(func(o kernel.Ref) {
+			e.operands(r, func(o kernel.Ref) {
 				if e.depth[o] >= elementDepth {
 					need[o] = true
 				}

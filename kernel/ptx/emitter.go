@@ -20,6 +20,7 @@ type emitter struct {
 	axisAt func(axis int) reg // i64 logical index of an axis at outer depth
 	ptr    []reg              // per argument: address at outer depth
 	word   int                // bytes of one register of a reduction's state in memory
+	halves map[kernel.Ref]halfOp
 	// scan returns a scan up to the element whose value is given.
 	scan func(in *kernel.Instr, r kernel.Ref, v, guard reg) reg
 	// The reduced axes are [fromAxis,toAxis).
@@ -163,6 +164,9 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 		case kernel.OpScan:
 			t.vals[r] = []reg{e.scan(in, r, e.value(in.A, t, 0), t.guard)}
 		default:
+			if e.evalHalf(r, t) {
+				continue
+			}
 			vals := make([]reg, t.n)
 			for l := range vals {
 				v, err := e.instr(in, t, l)

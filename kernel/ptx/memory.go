@@ -92,6 +92,7 @@ func (a *asm) unpack(t ir.DType, w reg) []reg {
 	case ir.F16, ir.BF16:
 		lo, hi := a.reg(b16), a.reg(b16)
 		a.op("mov.b32", group([]reg{lo, hi}), w)
+		a.pairs[pairKey(lo, hi)] = w
 		return []reg{lo, hi}
 	case ir.I16:
 		return []reg{a.to(b32, "bfe.s32", w, "0", "16"), a.to(b32, "shr.s32", w, "16")}
@@ -170,7 +171,11 @@ func (a *asm) storeVector(t ir.DType, vals []reg, base reg, offset int64, guard 
 // pack puts narrow elements into a 4-byte word, the first lowest.
 func (a *asm) pack(t ir.DType, vals []reg) reg {
 	if classOf(t) == b16 {
-		return a.to(b32, "mov.b32", group(vals))
+		key := pairKey(vals[0], vals[1])
+		if _, ok := a.pairs[key]; !ok {
+			a.pairs[key] = a.to(b32, "mov.b32", group(vals))
+		}
+		return a.pairs[key]
 	}
 	word := reg("")
 	width := 32 / len(vals)

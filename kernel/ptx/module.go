@@ -211,7 +211,7 @@ func (m *Module) elementwiseEntry(width int, loose argSet) (*Entry, error) {
 	if loose != 0 {
 		name += fmt.Sprintf("_loose%x", uint64(loose))
 	}
-	return m.entry(name, elementwiseThreads, func() (*emitter, error) { return emitElementwise(m.k, width, loose) })
+	return m.entry(name, elementwiseThreads, func() (*emitter, error) { return emitElementwise(m.k, m.target, width, loose) })
 }
 
 func (m *Module) rowEntry(f rowForm) (*Entry, error) {
@@ -231,7 +231,7 @@ func (m *Module) rowEntry(f rowForm) (*Entry, error) {
 	if f.spill {
 		name += "_spill"
 	}
-	return m.entry(name, f.threads(), func() (*emitter, error) { return emitRows(m.k, f) })
+	return m.entry(name, f.threads(), func() (*emitter, error) { return emitRows(m.k, m.target, f) })
 }
 
 func (m *Module) columnEntry(f columnForm) (*Entry, error) {

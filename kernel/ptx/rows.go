@@ -91,8 +91,11 @@ type rowEmitter struct {
 }
 
 // emitRows writes one variant of a kernel whose reductions are striped.
-func emitRows(k *kernel.Kernel, form rowForm) (*emitter, error) {
+func emitRows(k *kernel.Kernel, target Target, form rowForm) (*emitter, error) {
 	e := &rowEmitter{emitter: newEmitter(k), form: form}
+	if form.width%2 == 0 {
+		e.halves = halvesOf(k, target)
+	}
 	e.setLevelDepths()
 	var err error
 	if e.reds, e.record, err = e.reductions(); err != nil {

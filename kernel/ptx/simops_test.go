@@ -211,6 +211,14 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 		if f := floatOperation(parts, last); f != nil {
 			return f, nil
 		}
+	case "f16", "bf16", "f16x2", "bf16x2":
+		if f := halfOperation(parts, last); f != nil {
+			return f, nil
+		}
+	}
+	if parts[0] == "cvt" && strings.HasSuffix(parts[2], "x2") {
+		narrow, err := conversion([]string{"cvt", parts[1], strings.TrimSuffix(parts[2], "x2"), last}, last)
+		return func(v [4]uint64) uint64 { return narrow([4]uint64{v[0]})<<16 | mask(narrow([4]uint64{v[1]}), 16) }, err
 	}
 	s := last[0] == 's'
 	wide := func(v uint64) int64 {
@@ -413,6 +421,38 @@ func floatOperation(parts []string, t string) func([4]uint64) uint64 {
 		}
 	}
 	return nil
+}
+
+// halfOperation is arithmetic of a half type, rounded once, on one element or two. The
+// result is exact in f64, or a sum of numbers so far apart that rounding it there first
+// changes nothing.
+func halfOperation(parts []string, t string) func([4]uint64) uint64 {
+	wide, narrow := kernel.F16ToF32, kernel.F16FromF64
+	if strings.HasPrefix(t, "b") {
+		wide, narrow = kernel.BF16ToF32, kernel.BF16FromF64
+	}
+	ops := map[string]func(a, b float64) float64{
+		"add": func(a, b float64) float64 { return a + b },
+		"sub": func(a, b float64) float64 { return a - b },
+		"mul": func(a, b float64) float64 { return a * b },
+		"min": math.Min, // as .NaN: NaN if either is, -0 below 0
+		"max": math.Max,
+	}
+	f := ops[parts[0]]
+	if f == nil {
+		return nil
+	}
+	one := func(a, b uint64) uint64 {
+		x, y := float64(wide(uint16(a))), float64(wide(uint16(b)))
+		if (x != x || y != y) && parts[1] == "NaN" { // the functions of Go let infinity win
+			return uint64(narrow(math.NaN()))
+		}
+		return uint64(narrow(f(x, y)))
+	}
+	if strings.HasSuffix(t, "x2") {
+		return func(v [4]uint64) uint64 { return one(v[0]>>16, v[1]>>16)<<16 | one(v[0], v[1]) }
+	}
+	return func(v [4]uint64) uint64 { return one(v[0], v[1]) }
 }
 
 // conversion is the meaning of cvt.

@@ -2,6 +2,7 @@ package ptxtest
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -111,6 +112,23 @@ func chains(n int64) []Spec {
 				x, w, z := b.Convert(in[0], c), b.Convert(in[1], c), b.Convert(in[2], c)
 				v := round(b.Op(kernel.OpAdd, c, round(b.Op(kernel.OpMul, c, x, w)), z))
 				return []kernel.Ref{round(b.Op(kernel.OpMax, c, v, x))}
+			},
+		})
+	}
+	for _, t := range []ir.DType{ir.F16, ir.BF16} { // all that needs no f32
+		in := func(name string) Arg { return Arg{Name: name, Type: t, Axes: "u", Fill: Patterns} }
+		out = append(out, Spec{
+			Name: "long chain " + t.String(), Class: "chain", Axes: "p", Extents: []int64{n + 5},
+			In: []Arg{in("x"), in("w"), {Name: "b", Type: t, Axes: "b", Fill: Normal}}, Out: []Arg{{Type: t, Axes: "u"}, {Type: t, Axes: "u"}},
+			Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				round := func(op kernel.Op, args ...kernel.Ref) kernel.Ref {
+					return b.Convert(b.Convert(b.Op(op, ir.F32, args...), t), ir.F32)
+				}
+				x, w, z := b.Convert(in[0], ir.F32), b.Convert(in[1], ir.F32), b.Convert(in[2], ir.F32)
+				half := b.Const(ir.F32, uint64(math.Float32bits(0.5)))
+				v := round(kernel.OpMul, round(kernel.OpSub, x, w), half)
+				v = round(kernel.OpNeg, round(kernel.OpMin, round(kernel.OpAbs, v), w))
+				return []kernel.Ref{round(kernel.OpAdd, v, z), round(kernel.OpMul, x, w)}
 			},
 		})
 	}
