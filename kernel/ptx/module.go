@@ -225,6 +225,9 @@ func (m *Module) rowEntry(f rowForm) (*Entry, error) {
 	if f.limit > 0 {
 		name += fmt.Sprintf("_n%d", f.limit)
 	}
+	if f.full {
+		name += "_full"
+	}
 	if f.solo {
 		name += "_solo"
 	}

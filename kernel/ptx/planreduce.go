@@ -78,6 +78,7 @@ func (m *Module) planRows(p *Plan, l *kernel.Launch, base []uint64) error {
 			p.scratch(z.items * (z.chunks + (z.chunks+c-1)/c) * int64(m.record))
 		}
 	}
+	f.full = f.resident && z.group == f.holds()
 	e, err := m.rowEntry(f)
 	if err != nil {
 		return err

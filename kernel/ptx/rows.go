@@ -31,6 +31,8 @@ type rowForm struct {
 	// A row known to be short needs fewer tiles than a chunk has: limit is how
 	// many elements they hold, 0 for a whole chunk.
 	limit int
+	// All tiles of all warps lie inside the row.
+	full bool
 	// A row of very few elements belongs to one thread, a warp to 32 rows.
 	solo bool
 }
@@ -58,6 +60,11 @@ func (f rowForm) tiles() int {
 		n = f.limit
 	}
 	return n / (f.lanes() * f.width)
+}
+
+// holds is how many elements the tiles of a resident row have.
+func (f rowForm) holds() int64 {
+	return int64(f.tiles()*f.lanes()*f.width*f.warps) * int64(max(1, f.cluster))
 }
 
 // sharedBytes is the part of shared memory in use: what every device grants
