@@ -7,11 +7,12 @@ import (
 )
 
 // columnForm is one variant of a column kernel: a thread takes one kept
-// element, a warp 32 neighbours of them, and the warps of a block share the
-// chunks of the reduced group.
+// element, or a few neighbours, a warp 32 times as many, and the warps of a block
+// share the chunks of the reduced group.
 type columnForm struct {
 	tree  kernel.Tree
 	warps int
+	width int // columns of a thread; more than 1 only where chunk results are made
 	spill bool // chunk results in scratch instead of shared memory
 	part  part
 }
@@ -28,7 +29,7 @@ type columnEmitter struct {
 	record  int
 	warp    reg // first chunk of the warp
 	lane    reg
-	col     reg // linear kept element, clamped to the last
+	col     reg // linear kept element, the thread's first, clamped to the last
 	inside  reg // predicate: col was not clamped
 	n       reg
 	nchunks reg
@@ -64,9 +65,12 @@ func (e *columnEmitter) begin(done string) {
 		e.opIf(e.to(pred, "setp.ge.u32", e.warp, e.nchunks), "bra", done)
 	}
 	col := e.to(b32, "mad.lo.u32", e.to(b32, "mov.u32", "%ctaid.x"), "32", e.lane)
+	if e.form.width > 1 {
+		col = e.to(b32, "mul.lo.u32", col, fmt.Sprint(e.form.width))
+	}
 	items := e.slotReg32(slotItems, 0)
 	e.inside = e.to(pred, "setp.lt.u32", col, items)
-	e.col = e.to(b32, "min.u32", col, e.to(b32, "sub.u32", items, "1"))
+	e.col = e.to(b32, "min.u32", col, e.to(b32, "sub.u32", items, fmt.Sprint(e.form.width)))
 	e.one = e.to(pred, "and.pred", e.inside, e.to(pred, "setp.eq.u32", w, "0"))
 	var axes []int
 	for axis, kind := range e.k.Axes {
@@ -134,31 +138,52 @@ func (e *columnEmitter) runStage(s int) error {
 	return nil
 }
 
-// chunk runs over chunk c in ascending order and stores the states.
+// walk calls visit for `remaining` elements of every column of the thread from start on.
+func (e *columnEmitter) walk(start, remaining reg, refs []kernel.Ref, visit func(*tile)) error {
+	if e.form.width == 1 {
+		return e.elements(start, remaining, refs, visit)
+	}
+	return e.vectors(start, remaining, refs, e.columns, visit)
+}
+
+// columns makes a tile one of as many neighbouring columns as a thread has.
+func (e *columnEmitter) columns(t *tile) {
+	t.n = e.form.width
+	t.load = func(in *kernel.Instr) []reg {
+		base, off := t.address(int(in.Imm))
+		if a := e.k.Args[in.Imm].Access; a[len(a)-1] == kernel.Unit {
+			return e.loadVector(in.Type, t.n, base, off, t.guard)
+		}
+		v := e.loadOne(in.Type, base, off, t.guard)
+		out := make([]reg, t.n)
+		for i := range out {
+			out[i] = v
+		}
+		return out
+	}
+}
+
+// chunk runs over chunk c in ascending order and stores the states, one for every column
+// of the thread.
 func (e *columnEmitter) chunk(c reg, all, values []kernel.Ref, reds []*reduction) error {
 	chunk := fmt.Sprint(e.form.tree.Chunk)
 	start := e.to(b64, "mul.wide.u32", c, chunk)
 	count := e.to(b64, "min.s64", e.to(b64, "sub.s64", e.n, start), chunk)
 	// A clamped column has no elements: it neither loads nor stores.
 	remaining := e.to(b32, "selp.b32", e.to(b32, "cvt.u32.u64", count), e.constant(b32, 0), e.inside)
-	states := make([][]reg, len(reds))
+	states := make([][][]reg, len(reds))
 	moments := false
 	for i, r := range reds {
-		states[i] = e.fresh(r)
+		for range e.form.width {
+			states[i] = append(states[i], e.fresh(r))
+		}
 		moments = moments || r.kind == kernel.M2
 	}
-	err := e.elements(start, remaining, all, func(t *tile) {
+	err := e.walk(start, remaining, all, func(t *tile) {
 		for i, r := range reds {
-			v := e.masked(r, e.enter(r, e.value(r.a, t, 0)), t.guard)
-			if r.kind == kernel.M2 {
-				e.op("add.rn"+suffix(r.t), states[i][1], states[i][1], v)
-				continue
+			for l, state := range states[i] {
+				e.step(r, state, t, l)
 			}
-			st := []reg{v}
-			if !r.plain() {
-				st = append(st, e.to(b64, "selp.b64", t.position(0), e.constant(b64, noIndex), t.guard))
-			}
-			e.assign(r, states[i], e.combine(r, states[i], st))
 		}
 	})
 	if err != nil {
@@ -170,28 +195,57 @@ func (e *columnEmitter) chunk(c reg, all, values []kernel.Ref, reds []*reduction
 		}
 	}
 	for i, r := range reds {
-		e.storeState(r, states[i], e.cell(r, c), e.inside)
+		at := e.cell(r, c)
+		for l, state := range states[i] {
+			if l > 0 {
+				at = e.to(b64, "add.s64", at, fmt.Sprint(r.bytes))
+			}
+			e.storeState(r, state, at, e.inside)
+		}
 	}
 	return nil
 }
 
+// step folds an element into the state of its column; of M2 it adds to the sum.
+func (e *columnEmitter) step(r *reduction, state []reg, t *tile, lane int) {
+	v := e.masked(r, e.enter(r, e.value(r.a, t, lane)), t.guard)
+	if r.kind == kernel.M2 {
+		e.op("add.rn"+suffix(r.t), state[1], state[1], v)
+		return
+	}
+	st := []reg{v}
+	if !r.plain() {
+		at := t.position(0)
+		if t.guard != "" {
+			at = e.to(b64, "selp.b64", at, e.constant(b64, noIndex), t.guard)
+		}
+		st = append(st, at)
+	}
+	e.assign(r, state, e.combine(r, state, st))
+}
+
 // squares is the second pass of M2: the states hold the sum so far.
-func (e *columnEmitter) squares(start, remaining, count reg, values []kernel.Ref, reds []*reduction, states [][]reg) error {
+func (e *columnEmitter) squares(start, remaining, count reg, values []kernel.Ref, reds []*reduction, states [][][]reg) error {
 	for i, r := range reds {
-		if r.kind == kernel.M2 {
-			e.op("mov.b64", states[i][0], count)
-			e.op("div.rn"+suffix(r.t), states[i][1], states[i][1], e.toFloat(r, count))
+		if r.kind != kernel.M2 {
+			continue
+		}
+		for _, state := range states[i] {
+			e.op("mov.b64", state[0], count)
+			e.op("div.rn"+suffix(r.t), state[1], state[1], e.toFloat(r, count))
 		}
 	}
-	return e.elements(start, remaining, values, func(t *tile) {
+	return e.walk(start, remaining, values, func(t *tile) {
 		for i, r := range reds {
 			if r.kind != kernel.M2 {
 				continue
 			}
-			c, s := r.state[1], suffix(r.t)
-			d := e.to(c, "sub.rn"+s, e.value(r.a, t, 0), states[i][1])
-			v := e.masked(&reduction{kind: kernel.Sum, t: r.t, state: r.state[1:2]}, e.to(c, "mul.rn"+s, d, d), t.guard)
-			e.op("add.rn"+s, states[i][2], states[i][2], v)
+			for l, state := range states[i] {
+				c, s := r.state[1], suffix(r.t)
+				d := e.to(c, "sub.rn"+s, e.value(r.a, t, l), state[1])
+				v := e.masked(&reduction{kind: kernel.Sum, t: r.t, state: r.state[1:2]}, e.to(c, "mul.rn"+s, d, d), t.guard)
+				e.op("add.rn"+s, state[2], state[2], v)
+			}
 		}
 	})
 }

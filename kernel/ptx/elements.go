@@ -16,15 +16,49 @@ func (e *emitter) elements(start, remaining reg, refs []kernel.Ref, visit func(*
 	i := e.to(b32, "mov.b32", "0")
 	loop := e.label()
 	e.place(loop)
+	if err := e.someElements(start, i, remaining, refs, nil, visit); err != nil {
+		return err
+	}
+	e.opIf(e.to(pred, "setp.lt.u32", i, remaining), "bra", loop)
+	return nil
+}
+
+// vectors is elements for tiles that shape makes of several neighbours. What is guarded the
+// assembler loads one by one, to spare registers: only the last few are.
+func (e *emitter) vectors(start, remaining reg, refs []kernel.Ref, shape, visit func(*tile)) error {
+	i := e.to(b32, "mov.b32", "0")
+	whole, rest, end := e.label(), e.label(), e.label()
+	last := e.to(b32, "sub.u32", remaining, e.to(b32, "min.u32", remaining, fmt.Sprint(groupUnroll-1)))
+	e.opIf(e.to(pred, "setp.ge.u32", i, last), "bra", rest)
+	e.place(whole)
+	if err := e.someElements(start, i, "", refs, shape, visit); err != nil {
+		return err
+	}
+	e.opIf(e.to(pred, "setp.lt.u32", i, last), "bra", whole)
+	e.place(rest)
+	e.opIf(e.to(pred, "setp.ge.u32", i, remaining), "bra", end)
+	if err := e.someElements(start, i, remaining, refs, shape, visit); err != nil {
+		return err
+	}
+	e.place(end)
+	return nil
+}
+
+// someElements takes the next groupUnroll elements from number i on, those below remaining
+// if it is given, and moves i behind them.
+func (e *emitter) someElements(start, i, remaining reg, refs []kernel.Ref, shape, visit func(*tile)) error {
 	first := e.to(b64, "add.s64", start, e.to(b64, "cvt.u64.u32", i))
 	place := e.placement(first)
 	tiles := make([]*tile, groupUnroll)
 	for u := range tiles {
-		at := i
-		if u > 0 {
-			at = e.to(b32, "add.u32", i, fmt.Sprint(u))
+		t := &tile{n: 1, vals: map[kernel.Ref][]reg{}}
+		if remaining != "" {
+			at := i
+			if u > 0 {
+				at = e.to(b32, "add.u32", i, fmt.Sprint(u))
+			}
+			t.guard = e.to(pred, "setp.lt.u32", at, remaining)
 		}
-		t := &tile{n: 1, vals: map[kernel.Ref][]reg{}, guard: e.to(pred, "setp.lt.u32", at, remaining)}
 		t.position = func(int) reg {
 			if u == 0 {
 				return first
@@ -32,6 +66,9 @@ func (e *emitter) elements(start, remaining reg, refs []kernel.Ref, visit func(*
 			return e.to(b64, "add.s64", first, fmt.Sprint(u))
 		}
 		place(t, u)
+		if shape != nil {
+			shape(t)
+		}
 		if err := e.evalTile(e.loadsOf(refs), t); err != nil {
 			return err
 		}
@@ -44,6 +81,5 @@ func (e *emitter) elements(start, remaining reg, refs []kernel.Ref, visit func(*
 		visit(t)
 	}
 	e.op("add.u32", i, i, fmt.Sprint(groupUnroll))
-	e.opIf(e.to(pred, "setp.lt.u32", i, remaining), "bra", loop)
 	return nil
 }

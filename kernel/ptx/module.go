@@ -75,7 +75,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	case rows:
 		_, err = m.rowEntry(rowForm{tree: m.tree, warps: 1, rows: soloRows, width: 1, resident: true, solo: true, limit: 1})
 	case columns:
-		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1})
+		_, err = m.columnEntry(columnForm{tree: m.tree, warps: 1, width: 1})
 	case sequential:
 		_, err = m.sequentialEntry()
 	case tiled:
@@ -239,6 +239,9 @@ func (m *Module) rowEntry(f rowForm) (*Entry, error) {
 
 func (m *Module) columnEntry(f columnForm) (*Entry, error) {
 	name := fmt.Sprintf("col_w%d%s", f.warps, f.part)
+	if f.width > 1 {
+		name += fmt.Sprintf("_v%d", f.width)
+	}
 	if f.spill {
 		name += "_spill"
 	}

@@ -158,15 +158,16 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 		return m.halve(p, l, base, m.planColumns)
 	}
 	blocks := (z.items + 31) / 32
-	f := columnForm{tree: m.tree, warps: min(warps, nextPower(z.chunks))}
+	f := columnForm{tree: m.tree, warps: min(warps, nextPower(z.chunks)), width: 1}
 	groups := (z.chunks + 7) / 8
 	if m.single && blocks < 2*m.target.sms() && z.chunks > 1 && groups <= math.MaxUint16 {
 		p.scratch(z.items * z.chunks * int64(m.record))
-		e, err := m.columnEntry(columnForm{tree: m.tree, warps: 8, part: chunks})
+		width := m.columnWidth(l, base)
+		e, err := m.columnEntry(columnForm{tree: m.tree, warps: 8, width: width, part: chunks})
 		if err != nil {
 			return err
 		}
-		p.add(m, e, l, base, z, blocks, groups)
+		p.add(m, e, l, base, z, (blocks+int64(width)-1)/int64(width), groups)
 		f.part = finish
 	} else if z.chunks > int64(sharedColumnChunks(m.record)) {
 		f.spill = true
@@ -178,6 +179,46 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	p.add(m, e, l, base, z, blocks, 1)
 	return nil
+}
+
+// columnWidth is how many neighbouring columns a thread takes, where it makes chunk
+// results: of types below 4 bytes, of which a warp would read less than a line at a time,
+// as many as 16 bytes have, if all operands let it and no value of the body that elements
+// use differs from column to column.
+func (m *Module) columnWidth(l *kernel.Launch, base []uint64) int {
+	k, last, largest := m.k, len(m.k.Axes)-1, 1
+	for arg, a := range k.Args {
+		if a.Access[last] == kernel.Unit && k.ArgLevel(arg) == kernel.ElementLevel {
+			largest = max(largest, a.Type.Size())
+		}
+	}
+	width := 16 / largest
+	if largest >= 4 {
+		return 1
+	}
+	fits := k.Axes[last] == kernel.Parallel && l.Extents[last]%int64(width) == 0
+	for arg, a := range k.Args {
+		if k.ArgLevel(arg) != kernel.ElementLevel {
+			continue
+		}
+		switch a.Access[last] {
+		case kernel.Unit:
+			fits = fits && !a.Gather && aligned(k, l, base, arg, last, width)
+		case kernel.Broadcast:
+			fits = fits && !a.Gather && a.Dir == kernel.In
+		default:
+			fits = false
+		}
+	}
+	for i := range k.Body {
+		if m.depth[i] >= elementDepth {
+			k.Body[i].Operands(func(r kernel.Ref) { fits = fits && m.depth[r] != int(kernel.RowLevel) })
+		}
+	}
+	if !fits {
+		return 1
+	}
+	return width
 }
 
 func (m *Module) planSequential(p *Plan, l *kernel.Launch, base []uint64) error {
