@@ -233,7 +233,7 @@ func (c *checker) source(a operand, want class) error {
 			return c.read(a.name, b32)
 		}
 		if strings.HasPrefix(a.name, "%") {
-			return c.read(a.name, b64)
+			return c.read(a.name, want)
 		}
 		var n int
 		if _, err := fmt.Sscanf(a.name, "a%d", &n); err != nil || n >= c.p.params {

@@ -12,7 +12,7 @@ import (
 type columnForm struct {
 	tree  kernel.Tree
 	warps int
-	width int // columns of a thread; more than 1 only where chunk results are made
+	width int  // columns of a thread; more than 1 only where chunk results are made
 	spill bool // chunk results in scratch instead of shared memory
 	part  part
 }

@@ -25,11 +25,42 @@ func emitElementwise(k *kernel.Kernel, target Target, width int, loose argSet) (
 	item := e.threadItem(elementwiseThreads)
 	done := e.label()
 	e.opIf(e.to(pred, "setp.ge.u64", item, e.slotReg(slotItems, 0, 0)), "bra", done)
+	first := e.locate(item, width)
+	if err := e.evalOuter(0); err != nil {
+		return nil, err
+	}
+	refs := e.elementRefs(func(int) bool { return true })
+	if width == 1 || inner < 0 {
+		if err := e.evalTile(refs, e.vectorAt(1, first, 0)); err != nil {
+			return nil, err
+		}
+		e.storeOuter(0, "")
+		e.place(done)
+		return e, nil
+	}
+	extent := e.slotReg(slotExtent, inner, 0)
+	left := e.to(b64, "sub.s64", extent, first)
+	tail := e.label()
+	e.opIf(e.to(pred, "setp.lt.s64", left, fmt.Sprint(width)), "bra", tail)
+	if err := e.evalTile(refs, e.vectorAt(width, first, loose)); err != nil {
+		return nil, err
+	}
+	e.op("bra", done)
+	e.place(tail)
+	if err := e.tail(refs, first, extent); err != nil {
+		return nil, err
+	}
+	e.place(done)
+	return e, nil
+}
 
-	// The item's place: which vector of the innermost axis, and the index along
-	// every other axis.
-	idx := make([]reg, len(k.Axes))
-	first := item // first element along the innermost axis
+// locate finds the place of an item, which is a vector of the innermost axis: the index
+// along every other axis, and the addresses there. It returns the first element along the
+// innermost axis.
+func (e *emitter) locate(item reg, width int) (first reg) {
+	inner := len(e.k.Axes) - 1
+	idx := make([]reg, len(e.k.Axes))
+	first = item
 	if inner > 0 {
 		item32 := e.to(b32, "cvt.u32.u64", item)
 		per := e.slotReg32(slotInner, 0)
@@ -51,83 +82,70 @@ func emitElementwise(k *kernel.Kernel, target Target, width int, loose argSet) (
 	e.axisAt = func(axis int) reg {
 		return e.to(b64, "add.s64", e.slotReg(slotStart, axis, 0), idx[axis])
 	}
+	e.ptr = make([]reg, len(e.k.Args))
 	e.addresses(idx[:max(inner, 0)])
-	if err := e.evalOuter(0); err != nil {
-		return nil, err
-	}
-	refs := e.elementRefs(func(int) bool { return true })
+	return first
+}
 
-	tileAt := func(n int, at reg) *tile {
-		t := &tile{n: n, vals: map[kernel.Ref][]reg{}}
-		cache := map[int]reg{}
-		t.address = func(arg int) (reg, int64) {
-			if r, ok := cache[arg]; ok {
-				return r, 0
-			}
-			r := e.ptr[arg]
-			if inner >= 0 {
-				switch k.Args[arg].Access[inner] {
-				case kernel.Unit:
-					r = e.to(b64, "mad.lo.s64", at, fmt.Sprint(k.Args[arg].Type.Size()), r)
-				case kernel.Strided:
-					r = e.to(b64, "mad.lo.s64", at, e.slotReg(slotStride, arg, inner), r)
-				}
-			}
-			cache[arg] = r
+// vectorAt is a tile of n elements of the innermost axis from `at` on, where locate was
+// last. Loose operands are read one by one.
+func (e *emitter) vectorAt(n int, at reg, loose argSet) *tile {
+	k, inner, ptr := e.k, len(e.k.Axes)-1, e.ptr
+	t := &tile{n: n, vals: map[kernel.Ref][]reg{}}
+	cache := map[int]reg{}
+	t.address = func(arg int) (reg, int64) {
+		if r, ok := cache[arg]; ok {
 			return r, 0
 		}
-		if n > 1 && loose != 0 {
-			t.load = func(in *kernel.Instr) []reg {
-				p, off := t.address(int(in.Imm))
-				if !loose.has(int(in.Imm)) {
-					return e.loadVector(in.Type, t.n, p, off, t.guard)
-				}
-				out := make([]reg, n)
-				for i := range out {
-					out[i] = e.loadOne(in.Type, p, off+int64(i*in.Type.Size()), t.guard)
-				}
-				return out
+		r := ptr[arg]
+		if inner >= 0 {
+			switch k.Args[arg].Access[inner] {
+			case kernel.Unit:
+				r = e.to(b64, "mad.lo.s64", at, fmt.Sprint(k.Args[arg].Type.Size()), r)
+			case kernel.Strided:
+				r = e.to(b64, "mad.lo.s64", at, e.slotReg(slotStride, arg, inner), r)
 			}
 		}
-		t.index = func(axis, lane int) reg {
-			if axis != inner {
-				return ""
+		cache[arg] = r
+		return r, 0
+	}
+	if n > 1 && loose != 0 {
+		t.load = func(in *kernel.Instr) []reg {
+			p, off := t.address(int(in.Imm))
+			if !loose.has(int(in.Imm)) {
+				return e.loadVector(in.Type, t.n, p, off, t.guard)
 			}
-			r := e.to(b64, "add.s64", e.slotReg(slotStart, inner, 0), at)
-			if lane > 0 {
-				r = e.to(b64, "add.s64", r, fmt.Sprint(lane))
+			out := make([]reg, n)
+			for i := range out {
+				out[i] = e.loadOne(in.Type, p, off+int64(i*in.Type.Size()), t.guard)
 			}
-			return r
+			return out
 		}
-		return t
 	}
-	if width == 1 || inner < 0 {
-		if err := e.evalTile(refs, tileAt(1, first)); err != nil {
-			return nil, err
+	t.index = func(axis, lane int) reg {
+		if axis != inner {
+			return ""
 		}
-		e.storeOuter(0, "")
-		e.place(done)
-		return e, nil
+		r := e.to(b64, "add.s64", e.slotReg(slotStart, inner, 0), at)
+		if lane > 0 {
+			r = e.to(b64, "add.s64", r, fmt.Sprint(lane))
+		}
+		return r
 	}
-	extent := e.slotReg(slotExtent, inner, 0)
-	left := e.to(b64, "sub.s64", extent, first)
-	tail := e.label()
-	e.opIf(e.to(pred, "setp.lt.s64", left, fmt.Sprint(width)), "bra", tail)
-	if err := e.evalTile(refs, tileAt(width, first)); err != nil {
-		return nil, err
-	}
-	e.op("bra", done)
-	e.place(tail)
+	return t
+}
+
+// tail does the elements of the innermost axis from first on one by one.
+func (e *emitter) tail(refs []kernel.Ref, first, extent reg) error {
 	at := e.to(b64, "mov.b64", first)
 	loop := e.label()
 	e.place(loop)
-	if err := e.evalTile(refs, tileAt(1, at)); err != nil {
-		return nil, err
+	if err := e.evalTile(refs, e.vectorAt(1, at, 0)); err != nil {
+		return err
 	}
 	e.op("add.s64", at, at, "1")
 	e.opIf(e.to(pred, "setp.lt.s64", at, extent), "bra", loop)
-	e.place(done)
-	return e, nil
+	return nil
 }
 
 // setInnermostDepths marks what varies along the innermost axis.

@@ -21,6 +21,7 @@ type emitter struct {
 	ptr    []reg              // per argument: address at outer depth
 	word   int                // bytes of one register of a reduction's state in memory
 	halves map[kernel.Ref]halfOp
+	lookup *lookup // looked up in the table at the start of dynamic shared memory
 	// scan returns a scan up to the element whose value is given.
 	scan func(in *kernel.Instr, r kernel.Ref, v, guard reg) reg
 	// The reduced axes are [fromAxis,toAxis).
@@ -164,6 +165,10 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 		case kernel.OpScan:
 			t.vals[r] = []reg{e.scan(in, r, e.value(in.A, t, 0), t.guard)}
 		default:
+			if e.lookup != nil && r == e.lookup.out {
+				t.vals[r] = e.look(t)
+				continue
+			}
 			if e.evalHalf(r, t) {
 				continue
 			}

@@ -84,6 +84,10 @@ func halfValue(t ir.DType, h uint16) float32 {
 
 // operands calls f with what a value of the body is computed from.
 func (e *emitter) operands(r kernel.Ref, f func(kernel.Ref)) {
+	if e.lookup != nil && r == e.lookup.out {
+		f(e.lookup.in)
+		return
+	}
 	h, ok := e.halves[r]
 	if !ok {
 		e.k.Body[r].Operands(f)

@@ -22,6 +22,9 @@ type Module struct {
 	depth  []int
 	form   *product // of shape tiled or matrix, and of sequential if it is a product
 	pairs  bool     // a product of bf16
+	lookup *lookup  // of shape elementwise, where the device has room for a table
+
+	lookupFrom int64 // elements of a launch that is worth the table
 
 	mu      sync.Mutex
 	entries map[string]*Entry
@@ -104,6 +107,11 @@ func (m *Module) classify() error {
 	from, to := k.ReducedAxes()
 	if from == to {
 		m.shape = elementwise
+		if m.target.Major == 9 {
+			e := newEmitter(k)
+			e.setInnermostDepths()
+			m.lookup, m.lookupFrom = lookupOf(k, e.depth), lookupElements
+		}
 		return nil
 	}
 	e := newEmitter(k)

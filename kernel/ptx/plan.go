@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sinter-go/sinter/kernel"
@@ -153,11 +154,34 @@ func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error
 	if inner > 0 && z.items > math.MaxUint32 || blocks > maxBlocks {
 		return m.halve(p, l, base, m.planElementwise)
 	}
+	if m.lookup != nil && width%2 == 0 && loose == 0 && z.items*int64(width) >= m.lookupFrom {
+		return m.planLookedUp(p, l, base, z, width)
+	}
 	e, err := m.elementwiseEntry(width, loose)
 	if err != nil {
 		return err
 	}
 	p.add(m, e, l, base, z, blocks, 1)
+	return nil
+}
+
+// planLookedUp makes the table of a function of one number, then runs as many blocks as
+// the device has room for tables.
+func (m *Module) planLookedUp(p *Plan, l *kernel.Launch, base []uint64, z sizes, width int) error {
+	p.scratch(lookupBytes)
+	e, err := m.entry("table", elementwiseThreads, func() (*emitter, error) { return emitTable(m.k, m.lookup) })
+	if err != nil {
+		return err
+	}
+	p.add(m, e, l, base, z, lookupEntries/2/elementwiseThreads, 1)
+	if e, err = m.entry(fmt.Sprintf("v%d_looked_up", width), lookupThreads, func() (*emitter, error) {
+		return emitLookedUp(m.k, m.target, width, m.lookup)
+	}); err != nil {
+		return err
+	}
+	const turn = lookupTurn * lookupThreads
+	z.chunks = (z.items + turn - 1) / turn
+	p.add(m, e, l, base, z, min(z.chunks, m.target.sms()), 1)
 	return nil
 }
 

@@ -105,60 +105,68 @@ func TestSimulated(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v\n%s", err, c.Kernel)
 				}
-				var base []uint64
-				sim := &simulator{}
-				c.Poison()
-				for i, b := range c.Buffers {
-					base = append(base, uint64(0x1_0000_0000*(i+1)))
-					sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-				}
-				plan, err := m.Plan(c.Launch, base)
-				if err != nil {
-					t.Fatal(err)
-				}
-				names, texts := "", ""
-				for _, st := range plan.Steps {
-					names += st.Entry.Name + " "
-					texts += strings.Replace(st.Entry.Text, ".target sm_80", ".target sm_90", 1)
-				}
-				if seen[texts] {
-					continue
-				}
-				seen[texts] = true
-				const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
-				word := make([]byte, 8)
-				sim.buffers = append(sim.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
-				plan.Bind(scratch, fault)
-				for _, st := range plan.Steps {
-					if err := Check(st.Entry.Text); err != nil {
-						t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
-					}
-					pr, err := load(st.Entry.Text)
-					if err != nil {
-						t.Fatal(err)
-					}
-					pr.dynamic = st.Entry.Shared
-					if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
-						t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
-					}
-				}
-				for i, b := range c.Buffers {
-					if !b.Out {
-						continue
-					}
-					if n, first := ptxtest.Mismatches(b.Type, b.Bytes(), want[i]); n > 0 {
-						t.Errorf("%s: argument %d: %d mismatches, %s", names, i, n, first)
-					}
-				}
-				if c.Launch.Fault != nil {
-					wc, wl := c.Launch.Fault.First()
-					if gc, gl := DecodeFault(readSized(word, 8)); gc != wc || gl != wl {
-						t.Errorf("fault %v at %d, expected %v at %d", gc, gl, wc, wl)
-					}
-				}
+				simulate(t, c, m, want, seen)
 			}
 		})
 	}
+}
+
+// simulate plans a case, runs it on the simulator, unless the same text was seen, and
+// compares what it leaves. It returns the names of the entries.
+func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[string]bool) string {
+	t.Helper()
+	var base []uint64
+	sim := &simulator{}
+	c.Poison()
+	for i, b := range c.Buffers {
+		base = append(base, uint64(0x1_0000_0000*(i+1)))
+		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+	}
+	plan, err := m.Plan(c.Launch, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, texts := "", ""
+	for _, st := range plan.Steps {
+		names += st.Entry.Name + " "
+		texts += strings.Replace(st.Entry.Text, ".target sm_80", ".target sm_90", 1)
+	}
+	if seen[texts] {
+		return names
+	}
+	seen[texts] = true
+	const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
+	word := make([]byte, 8)
+	sim.buffers = append(sim.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
+	plan.Bind(scratch, fault)
+	for _, st := range plan.Steps {
+		if err := Check(st.Entry.Text); err != nil {
+			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+		}
+		pr, err := load(st.Entry.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pr.dynamic = st.Entry.Shared
+		if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
+			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+		}
+	}
+	for i, b := range c.Buffers {
+		if !b.Out {
+			continue
+		}
+		if n, first := ptxtest.Mismatches(b.Type, b.Bytes(), want[i]); n > 0 {
+			t.Errorf("%s: argument %d: %d mismatches, %s", names, i, n, first)
+		}
+	}
+	if c.Launch.Fault != nil {
+		wc, wl := c.Launch.Fault.First()
+		if gc, gl := DecodeFault(readSized(word, 8)); gc != wc || gl != wl {
+			t.Errorf("fault %v at %d, expected %v at %d", gc, gl, wc, wl)
+		}
+	}
+	return names
 }
 
 // TestAssembler runs the assembler of the CUDA toolkit over all texts, where

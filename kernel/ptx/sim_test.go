@@ -43,6 +43,7 @@ type thread struct {
 	tid      uint32
 	ctaX     uint32
 	ctaY     uint32
+	blocks   uint32 // of the grid, along its first dimension
 	finished bool
 	at       *step // where the thread waits
 	arrived  bool  // at the barrier of the cluster
@@ -155,7 +156,7 @@ func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
 		for bx := uint32(0); bx < x; bx += n {
 			s.cluster = nil
 			for i := range n {
-				s.cluster = append(s.cluster, newBlock(pr, bx+i, by, params))
+				s.cluster = append(s.cluster, newBlock(pr, bx+i, by, x, params))
 			}
 			if err := s.run(pr); err != nil {
 				return fmt.Errorf("block (%d,%d): %w", bx, by, err)
@@ -165,7 +166,7 @@ func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
 	return nil
 }
 
-func newBlock(pr *program, bx, by uint32, params []uint64) simBlock {
+func newBlock(pr *program, bx, by, blocks uint32, params []uint64) simBlock {
 	b := simBlock{shared: make([]byte, pr.p.shared+pr.dynamic), threads: make([]*thread, pr.p.threads)}
 	for i := range b.shared {
 		b.shared[i] = 0xa5
@@ -177,7 +178,7 @@ func newBlock(pr *program, bx, by uint32, params []uint64) simBlock {
 	for i := range b.threads {
 		r := regs[i*(pr.nregs+len(params)) : (i+1)*(pr.nregs+len(params))]
 		copy(r[pr.nregs:], params)
-		b.threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by}
+		b.threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by, blocks: blocks}
 	}
 	return b
 }

@@ -27,6 +27,8 @@ func (pr *program) getter(o operand) getter {
 			return func(t *thread) uint64 { return uint64(t.tid) }
 		case "%ctaid.x":
 			return func(t *thread) uint64 { return uint64(t.ctaX) }
+		case "%nctaid.x":
+			return func(t *thread) uint64 { return uint64(t.blocks) }
 		case "%ctaid.y":
 			return func(t *thread) uint64 { return uint64(t.ctaY) }
 		}

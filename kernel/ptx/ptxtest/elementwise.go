@@ -149,6 +149,42 @@ func chains(n int64) []Spec {
 	return out
 }
 
+// Activations are chains of a half type around a function of one number, as large as one
+// wants: of rows of the op table that are in it.
+func Activations(extents ...int64) []Spec {
+	var out []Spec
+	for _, t := range []ir.DType{ir.BF16, ir.F16} {
+		for _, name := range []string{"gelu", "silu"} {
+			row := ir.Lookup(name)
+			if row == nil {
+				continue
+			}
+			axes, bias := "u", "u"
+			if len(extents) == 2 {
+				axes, bias = "su", "bu"
+			}
+			spec := Spec{
+				Name: fmt.Sprintf("%s chain %s %v", name, t, extents), Kernel: fmt.Sprintf("%s chain %s", name, t), Class: "chain", Axes: "pp"[:len(extents)], Extents: extents,
+				In:  []Arg{{Name: "x", Type: t, Axes: axes, Fill: Patterns}, {Name: "w", Type: t, Axes: axes, Fill: Normal}, {Name: "b", Type: t, Axes: bias, Fill: Patterns}},
+				Out: []Arg{{Type: t, Axes: axes}},
+			}
+			spec.Raw = func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				round := func(r kernel.Ref) kernel.Ref { return b.Convert(b.Convert(r, t), ir.F32) }
+				x, w, z := b.Convert(in[0], ir.F32), b.Convert(in[1], ir.F32), b.Convert(in[2], ir.F32)
+				v := round(b.Op(kernel.OpAdd, ir.F32, round(b.Op(kernel.OpMul, ir.F32, x, w)), z))
+				one := Spec{In: []Arg{{Name: row.Operands[0].Name, Type: ir.F32}}}
+				y, err := expand(b, one, row.Program(ir.F32), []kernel.Ref{v})
+				if err != nil {
+					panic(err)
+				}
+				return []kernel.Ref{b.Op(kernel.OpMul, ir.F32, round(y), x)}
+			}
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
 // layouts walk operands in every way.
 func layouts(n int64) []Spec {
 	text := "y = x * w + b"
