@@ -35,6 +35,9 @@ var smallTree = kernel.Tree{Kind: kernel.Striped, Chunk: 128, Lanes: 32}
 func conformanceSpecs(elements int64) []ptxtest.Spec {
 	out := ptxtest.Elementwise(elements)
 	out = append(out, ptxtest.Rows(elements)...)
+	out = append(out, ptxtest.Activations(elements+5)...)
+	out = append(out, ptxtest.Activations(1<<24+5)...) // large enough for tables
+	out = append(out, ptxtest.Activations(4099, 4100)[:1]...)
 	for _, n := range []int64{1, 2, 3, 5, 11, 16, 17, 31, 32, 33, 64, 96, 127, 128, 129, 200, 384, 640, 768, 1000, 1023, 1024, 1025, 2048, 2049, 4095, 4096, 4097, 8192, 8193, 12000, 16384, 16385, 20000, 50257} {
 		out = append(out, ptxtest.LastAxis(33, n, kernel.StripedTree)...)
 	}
