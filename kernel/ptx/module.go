@@ -62,7 +62,7 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 is that of the matrix units here.
-	m := &Module{k: k.Widened(), target: target, pairs: isPairs(k) && target.Major == 9 && !target.NoMatrix, entries: map[string]*Entry{}}
+	m := &Module{k: shortenExp(k.Widened()), target: target, pairs: isPairs(k) && target.Major == 9 && !target.NoMatrix, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}

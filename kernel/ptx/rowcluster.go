@@ -3,6 +3,8 @@ package ptx
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/sinter-go/sinter/kernel"
 )
 
 // A long row belongs to a cluster: a few blocks that run at the same time, on neighbouring
@@ -13,10 +15,11 @@ import (
 const (
 	// clusterBlocks is the most that every device with clusters runs together.
 	clusterBlocks = 8
-	// clusterRegisters is what a thread gets: blocks wait for the slowest of their cluster,
-	// meanwhile the multiprocessor wants others. The values of a chunk take 32 of them,
-	// the loads of later stages that are under way clusterAhead for each operand.
-	clusterRegisters = 72
+	// clusterRegisters is what a thread gets at least: blocks wait for the slowest of
+	// their cluster, meanwhile the multiprocessor wants others. The values of a chunk take
+	// 32 of them, the loads of later stages that are under way clusterAhead for each
+	// operand.
+	clusterRegisters = 64
 	clusterAhead     = 8
 	// clusterChunks is how many chunks a cluster keeps in registers.
 	clusterChunks = clusterBlocks * residentWarps
@@ -52,7 +55,7 @@ func (e *rowEmitter) wide() bool {
 // cluster hold the tiles of the first stage, the others' operands come a few at a time.
 func (e *rowEmitter) ahead(tiles []*tile) int {
 	if e.form.cluster > 1 && e.form.resident && len(tiles[0].vals) > 0 {
-		return min(len(tiles), clusterAhead)
+		return min(len(tiles), max(1, clusterAhead/e.form.width))
 	}
 	return len(tiles)
 }
@@ -87,6 +90,24 @@ func (e *rowEmitter) peer(at reg) reg {
 		e.consts["peer"] = rank
 	}
 	return e.to(b64, "mapa.u64", at, rank)
+}
+
+// fullChunks writes the stages for warps whose chunk is full, which are all but one of a
+// row: they need no guards. The others go on behind it. Barriers count threads, wherever
+// in the text these arrive.
+func (e *rowEmitter) fullChunks(done string) error {
+	chunk := e.form.tree.Chunk
+	rest := e.label()
+	left := e.to(b64, "sub.s64", e.n, e.to(b64, "mul.wide.u32", e.first, fmt.Sprint(chunk)))
+	e.opIf(e.to(pred, "setp.lt.s64", left, fmt.Sprint(chunk)), "bra", rest)
+	e.form.full = true
+	if err := e.stages(e.form.part, e.runStage, e.one); err != nil {
+		return err
+	}
+	e.op("bra", done)
+	e.place(rest)
+	e.form.full, e.kept, e.met, e.outer = false, nil, false, map[kernel.Ref]reg{}
+	return nil
 }
 
 // joinCluster combines the chunk states of a row that the cluster's registers hold.

@@ -110,6 +110,11 @@ func emitRows(k *kernel.Kernel, target Target, form rowForm) (*emitter, error) {
 	}
 	done := e.label()
 	e.begin(done)
+	if form.cluster > 1 && form.resident && !form.full {
+		if err := e.fullChunks(done); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.stages(form.part, e.runStage, e.one); err != nil {
 		return nil, err
 	}

@@ -15,10 +15,11 @@ func (e *rowEmitter) tiles(c reg, keep *[]*tile) []*tile {
 	}
 	chunk, width := e.form.tree.Chunk, e.form.width
 	start := e.to(b64, "mul.wide.u32", c, fmt.Sprint(chunk))
-	var left32 reg
+	var behind reg // elements of the chunk from the lane's first on, below 0 if there is none
 	if !e.form.full {
 		left := e.to(b64, "min.s64", e.to(b64, "sub.s64", e.n, start), fmt.Sprint(chunk))
-		left32 = e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
+		left32 := e.to(b32, "cvt.u32.u64", e.to(b64, "max.s64", left, "0"))
+		behind = e.to(b32, "sub.s32", left32, e.laneAt)
 	}
 	first := e.to(b64, "add.s64", start, e.to(b64, "cvt.u64.u32", e.laneAt))
 	place := e.placement(first)
@@ -27,11 +28,7 @@ func (e *rowEmitter) tiles(c reg, keep *[]*tile) []*tile {
 		off := i * e.form.lanes() * width
 		t := &tile{n: width, vals: map[kernel.Ref][]reg{}}
 		if !e.form.full {
-			at := e.laneAt
-			if off > 0 {
-				at = e.to(b32, "add.u32", e.laneAt, fmt.Sprint(off))
-			}
-			t.guard = e.to(pred, "setp.lt.u32", at, left32)
+			t.guard = e.to(pred, "setp.gt.s32", behind, fmt.Sprint(off))
 		}
 		t.position = func(lane int) reg {
 			if off+lane == 0 {
