@@ -53,11 +53,11 @@ var (
 	_ cpu.NodeRunner  = (*gpu)(nil)
 )
 
-// The drivers that take the text of kernels, and of those for Hopper's matrix units, as
-// 1000 times the major version of CUDA plus 10 times the minor one.
+// The drivers that take the text of kernels, and of those for Hopper's matrix units and
+// clusters, as 1000 times the major version of CUDA plus 10 times the minor one.
 const (
 	leastDriver  = 11080
-	matrixDriver = 12000
+	matrixDriver = 12010
 )
 
 // spare is the memory of a GPU that is left to code, contexts and others.

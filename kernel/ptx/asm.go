@@ -152,7 +152,7 @@ func (a *asm) finish(t Target, name string, threads int) string {
 		version, arch = hopperISA, "sm_90a"
 	}
 	if a.blocks > 0 {
-		version = hopperISA
+		version = clusterISA
 	}
 	fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n\n", version, arch)
 	if a.dynamic > 0 {

@@ -89,11 +89,14 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	case "ld":
 		return need(2, t, addressClass(in, 1))
 	case "st", "red":
+		if parts[1] == "async" { // the last is a barrier
+			return 0, false, []class{b32, t, b32}, nil
+		}
 		return 0, false, []class{addressClass(in, 0), t}, nil
 	case "cvta":
 		return need(2, b64, b64)
 	case "mapa":
-		return need(3, b64, b64, b32)
+		return need(3, t, t, b32)
 	case "mov", "not", "sqrt", "neg", "rcp":
 		return need(2, t, t)
 	case "bfind":
@@ -109,9 +112,6 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		}
 		if parts[len(parts)-2] == "u16" {
 			to = b16
-		}
-		if strings.HasSuffix(parts[len(parts)-2], "x2") {
-			return need(3, to, t, t)
 		}
 		return need(2, to, t)
 	case "setp":
@@ -229,9 +229,6 @@ func (c *checker) source(a operand, want class) error {
 	case opndReg:
 		return c.read(a.name, want)
 	case opndMem:
-		if strings.HasPrefix(a.name, classPrefix[b32]) && want == b32 { // of shared memory
-			return c.read(a.name, b32)
-		}
 		if strings.HasPrefix(a.name, "%") {
 			return c.read(a.name, want)
 		}

@@ -12,11 +12,7 @@ import "fmt"
 func (e *rowEmitter) areas(r *reduction) (first, second reg) {
 	chunk := e.form.tree.Chunk
 	if !e.form.spill && e.form.part == whole {
-		room := sharedChunks(e.record)
-		if e.form.resident {
-			room = e.form.warps * e.form.cluster
-		}
-		both := room + (room+chunk-1)/chunk
+		room, both := e.room()
 		base := e.sharedBase(both * e.record)
 		first = e.stateAddress(r, base, "", both)
 		return first, e.to(b64, "add.s64", first, fmt.Sprint(room*r.bytes))
@@ -31,18 +27,26 @@ func (e *rowEmitter) areas(r *reduction) (first, second reg) {
 	return first, e.to(b64, "mad.lo.u64", n, fmt.Sprint(r.bytes), first)
 }
 
+// room is how many chunk results the first array in shared memory has room for, and both
+// arrays together.
+func (e *rowEmitter) room() (first, both int) {
+	chunk := e.form.tree.Chunk
+	first = sharedChunks(e.record)
+	if e.form.resident {
+		first = e.form.warps * e.form.cluster
+	}
+	return first, first + (first+chunk-1)/chunk
+}
+
 // storeChunk writes the states of chunk c.
 func (e *rowEmitter) storeChunk(reds []*reduction, states [][]reg, c reg) {
 	if len(reds) == 0 {
 		return
 	}
-	first := e.to(pred, "setp.lt.u32", e.lane, fmt.Sprint(max(1, e.form.cluster)))
+	first := e.to(pred, "setp.eq.u32", e.lane, "0")
 	for i, r := range reds {
 		area, _ := e.areas(r)
 		at := e.to(b64, "add.s64", area, e.to(b64, "mul.wide.u32", c, fmt.Sprint(r.bytes)))
-		if e.form.cluster > 1 {
-			at = e.peer(at)
-		}
 		e.storeState(r, states[i], at, first)
 	}
 }

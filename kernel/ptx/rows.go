@@ -221,7 +221,7 @@ func (e *rowEmitter) runStage(s int) error {
 			return err
 		}
 		if e.form.cluster > 1 {
-			e.joinCluster(reds, states)
+			e.joinCluster(reds, states, s)
 			return nil
 		}
 		return e.joinWarps(reds, states)
@@ -246,7 +246,11 @@ func (e *rowEmitter) runStage(s int) error {
 		if err != nil {
 			return err
 		}
-		e.storeChunk(reds, states, c)
+		if e.form.cluster > 1 {
+			e.sendChunk(reds, states, c, s)
+		} else {
+			e.storeChunk(reds, states, c)
+		}
 		e.op("add.u32", c, c, fmt.Sprint(e.form.warps*max(1, e.form.cluster)))
 		e.opIf(e.to(pred, "setp.lt.u32", c, e.nchunks), "bra", loop)
 		e.place(end)
@@ -254,7 +258,11 @@ func (e *rowEmitter) runStage(s int) error {
 	if len(reds) == 0 {
 		return nil
 	}
-	e.await()
+	if e.form.cluster > 1 {
+		e.arrived(s)
+	} else {
+		e.op("bar.sync", "0")
+	}
 	for _, r := range reds {
 		e.outer[r.ref] = e.leave(r, e.foldChunks(r))
 	}

@@ -12,7 +12,8 @@ import (
 // buffers, and wants every lane of a warp at the same shuffle.
 type simulator struct {
 	buffers []simBuffer
-	shared  []byte     // of the block that runs
+	shared  []byte // of the block that runs
+	waits   map[uint64]*simArrivals
 	cluster []simBlock // the blocks that run together
 }
 
@@ -20,6 +21,7 @@ type simulator struct {
 // barrier of the cluster; nothing is written into a block that has ended.
 type simBlock struct {
 	shared  []byte
+	waits   map[uint64]*simArrivals // barriers in shared memory, by their place
 	threads []*thread
 	begun   bool
 	ended   bool
@@ -30,10 +32,16 @@ type simBuffer struct {
 	data []byte
 }
 
+// simArrivals is the first phase of a barrier that counts arrivals and bytes.
+type simArrivals struct{ threads, bytes int }
+
+func (a *simArrivals) over() bool { return a.threads == 0 && a.bytes == 0 }
+
 const (
 	simSharedBase  = 0x7000_0000_0000
 	simClusterBase = 0x7100_0000_0000 // plus the number of the block and simClusterStep
 	simClusterStep = 0x1_0000_0000
+	simRank        = 24 // bits of an address in a block's shared memory, below the rank of the block
 	simPoison      = 0xdead_beef_dead_beef
 )
 
@@ -68,6 +76,7 @@ const (
 	stepShuffle
 	stepArrive
 	stepWait
+	stepPoll
 	stepExit
 )
 
@@ -130,6 +139,9 @@ func load(text string) (*program, error) {
 			st.kind = stepArrive
 		case in.op == "barrier.cluster.wait.acquire.aligned":
 			st.kind = stepWait
+		case strings.HasPrefix(in.op, "mbarrier.try_wait"):
+			st.kind = stepPoll
+			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[1].value)
 		case in.op == "ret":
 			st.kind = stepExit
 		case strings.HasPrefix(in.op, "shfl"):
@@ -167,7 +179,7 @@ func (s *simulator) launch(pr *program, x, y uint32, params []uint64) error {
 }
 
 func newBlock(pr *program, bx, by, blocks uint32, params []uint64) simBlock {
-	b := simBlock{shared: make([]byte, pr.p.shared+pr.dynamic), threads: make([]*thread, pr.p.threads)}
+	b := simBlock{waits: map[uint64]*simArrivals{}, shared: make([]byte, pr.p.shared+pr.dynamic), threads: make([]*thread, pr.p.threads)}
 	for i := range b.shared {
 		b.shared[i] = 0xa5
 	}
@@ -186,7 +198,7 @@ func newBlock(pr *program, bx, by, blocks uint32, params []uint64) simBlock {
 // run runs the blocks of a cluster, each as far as it goes, in turns.
 func (s *simulator) run(pr *program) error {
 	for {
-		ended, moved := true, false
+		ended, moved := true, s.poll()
 		for i := range s.cluster {
 			b := &s.cluster[i]
 			m, err := s.block(pr, b)
@@ -201,10 +213,29 @@ func (s *simulator) run(pr *program) error {
 		if s.release() {
 			continue
 		}
-		if !moved {
+		if !moved && !s.poll() {
 			return fmt.Errorf("the threads wait for each other")
 		}
 	}
+}
+
+// poll moves the threads on whose barrier's phase is over.
+func (s *simulator) poll() (moved bool) {
+	for i := range s.cluster {
+		b := &s.cluster[i]
+		for _, t := range b.threads {
+			if t.at == nil || t.at.kind != stepPoll {
+				continue
+			}
+			if a := b.waits[t.r[t.at.src]+uint64(t.at.lane)]; a != nil && a.over() {
+				t.r[t.at.dst] = 1
+				t.at = nil
+				t.pc++
+				moved = true
+			}
+		}
+	}
+	return moved
 }
 
 // release opens the barrier of the cluster if all threads have arrived, and moves those on
@@ -232,7 +263,7 @@ func (s *simulator) release() bool {
 
 // block runs a block until all its threads have ended or wait for another block.
 func (s *simulator) block(pr *program, b *simBlock) (moved bool, err error) {
-	s.shared = b.shared
+	s.shared, s.waits = b.shared, b.waits
 	for !b.ended {
 		for w := 0; w < len(b.threads); w += 32 {
 			if err := s.warp(pr, b.threads[w:min(w+32, len(b.threads))]); err != nil {
@@ -326,7 +357,7 @@ func (s *simulator) thread(pr *program, t *thread) error {
 			t.arrived = true
 			t.pc++
 			continue
-		case stepWait:
+		case stepWait, stepPoll:
 			t.at = st
 			return nil
 		case stepExit:

@@ -68,7 +68,14 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 	switch parts[0] {
 	case "cp":
 		return pr.compileCopy(in)
+	case "mbarrier":
+		return pr.compileBarrier(in, parts[1])
+	case "fence":
+		return func(*simulator, *thread) error { return nil }, nil
 	case "ld", "st", "red":
+		if parts[1] == "async" {
+			return pr.compileSend(in, typeBits(last)/8)
+		}
 		return pr.compileMemory(in, parts, last)
 	}
 	if parts[0] == "mov" && (in.args[0].kind == opndGroup || in.args[1].kind == opndGroup) {
@@ -95,7 +102,7 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 		width = 1
 	case "bfind":
 		width = 32
-	case "cvta", "mapa":
+	case "cvta":
 		width = 64
 	}
 	if len(parts) > 1 && parts[1] == "wide" {
@@ -150,6 +157,57 @@ func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error
 			copy(dst, src)
 		}
 		return err
+	}, nil
+}
+
+// compileBarrier makes a barrier, or tells it that a thread has come and that so many bytes
+// will.
+func (pr *program) compileBarrier(in *inst, what string) (func(*simulator, *thread) error, error) {
+	at, n := in.args[0], pr.getter(in.args[len(in.args)-1])
+	if what == "arrive" {
+		at = in.args[1]
+	}
+	base := pr.index(at.name)
+	return func(s *simulator, t *thread) error {
+		place := t.r[base] + uint64(at.value)
+		if place%8 != 0 || place+8 > uint64(len(s.shared)) {
+			return fmt.Errorf("a barrier at %d of %d", place, len(s.shared))
+		}
+		if what == "init" {
+			s.waits[place] = &simArrivals{threads: int(n(t))}
+			return nil
+		}
+		a := s.waits[place]
+		if a == nil {
+			return fmt.Errorf("no barrier at %d", place)
+		}
+		a.threads--
+		a.bytes += int(n(t))
+		return nil
+	}, nil
+}
+
+// compileSend writes into another block, and counts the bytes at a barrier there.
+func (pr *program) compileSend(in *inst, size int) (func(*simulator, *thread) error, error) {
+	to, v, bar := in.args[0], pr.index(in.args[1].name), in.args[2]
+	toBase, barBase := pr.index(to.name), pr.index(bar.name)
+	const low = 1<<simRank - 1
+	return func(s *simulator, t *thread) error {
+		at, counted := t.r[toBase]+uint64(to.value), t.r[barBase]+uint64(bar.value)
+		if at>>simRank != counted>>simRank {
+			return fmt.Errorf("the barrier is in another block")
+		}
+		b, err := s.memory(simClusterBase+at>>simRank*simClusterStep+at&low, size)
+		if err != nil {
+			return err
+		}
+		a := s.cluster[at>>simRank].waits[counted&low]
+		if a == nil {
+			return fmt.Errorf("no barrier at %d", counted&low)
+		}
+		writeSized(b, size, t.r[v])
+		a.bytes -= size
+		return nil
 	}, nil
 }
 
@@ -236,7 +294,7 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 		return func(v [4]uint64) uint64 { return simSharedBase + v[0] }, nil
 	case "mapa":
 		return func(v [4]uint64) uint64 {
-			return simClusterBase + mask(v[1], 32)*simClusterStep + v[0] - simSharedBase
+			return mask(v[1], 32)<<simRank | v[0] // as st.async takes it
 		}, nil
 	case "add":
 		return func(v [4]uint64) uint64 { return v[0] + v[1] }, nil

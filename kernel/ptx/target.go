@@ -37,11 +37,12 @@ func (t Target) clusters() bool { return t.Major >= 9 && !t.NoMatrix }
 // so that every driver since CUDA 11.8 accepts the text.
 const isa = "7.8"
 
-// hopperISA is the version for the matrix units of Hopper and for clusters, and MapBytes the size of a
-// tensor map among the parameters.
+// hopperISA is the version for the matrix units of Hopper, clusterISA that for what blocks
+// of a cluster send each other, and MapBytes the size of a tensor map among the parameters.
 const (
-	hopperISA = "8.0"
-	MapBytes  = 128
+	hopperISA  = "8.0"
+	clusterISA = "8.1"
+	MapBytes   = 128
 )
 
 func (t Target) arch() string {
