@@ -62,7 +62,11 @@ func TestMeasure(t *testing.T) {
 	specs = append(specs, elementwiseBenches()...)
 	specs = append(specs, rowBenches(kernel.StripedTree, ir.F32)...)
 	specs = append(specs, rowBenches(kernel.StripedTree, ir.BF16)...)
+	for _, t := range []ir.DType{ir.F32, ir.BF16} {
+		specs = append(specs, rowPrograms(t)...)
+	}
 	specs = append(specs, columnBenches(kernel.ColumnsTree)...)
+	specs = append(specs, ptxtest.Activations(1 << 28)[:2]...)
 	for _, tree := range rowTrees() {
 		trees = append(trees, rowBenches(tree, ir.F32)[:5]...)
 	}
@@ -182,6 +186,30 @@ func rowBenches(tree kernel.Tree, t ir.DType) []ptxtest.Spec {
 	return out
 }
 
+// rowPrograms are softmax, layer norm and RMS norm as the op table has them, on rows that
+// are short, middling, long, and too long for one block's registers.
+func rowPrograms(t ir.DType) []ptxtest.Spec {
+	x := ptxtest.Arg{Name: "x", Type: t, Axes: "su"}
+	g, b := ptxtest.Arg{Name: "g", Type: t, Axes: "bu"}, ptxtest.Arg{Name: "b", Type: t, Axes: "bu"}
+	var out []ptxtest.Spec
+	for _, p := range []struct {
+		name, text string
+		in         []ptxtest.Arg
+	}{
+		{"softmax", "e = exp(x - reduce_max(x)); y = e * (1 / reduce_sum(e))", []ptxtest.Arg{x}},
+		{"layer norm", "n = count(); d = x - reduce_sum(x) / n; y = fma(d * (1 / sqrt(reduce_sum(d * d) / n + 0x1p-17)), g, b)", []ptxtest.Arg{x, g, b}},
+		{"RMS norm", "n = count(); y = x * (1 / sqrt(reduce_sum(x * x) / n + 0x1p-17)) * g", []ptxtest.Arg{x, g}},
+	} {
+		for _, shape := range [][]int64{{4096, 768}, {16384, 4096}, {64, 50257}, {2048, 32000}, {128, 128000}} {
+			out = append(out, ptxtest.Spec{
+				Name: fmt.Sprintf("%s of the op table %s %v", p.name, t, shape), Kernel: fmt.Sprintf("%s %s", p.name, t), Axes: "pr", Extents: shape, Compute: ir.F32, Tree: kernel.StripedTree,
+				In: p.in, Out: []ptxtest.Arg{{Name: "y", Type: t, Axes: "su"}}, Text: p.text,
+			})
+		}
+	}
+	return out
+}
+
 func columnBenches(tree kernel.Tree) []ptxtest.Spec {
 	var out []ptxtest.Spec
 	for _, shape := range [][]int64{{16384, 4096}, {1 << 20, 64}, {128, 1 << 19}} {
@@ -192,6 +220,10 @@ func columnBenches(tree kernel.Tree) []ptxtest.Spec {
 		})
 	}
 	return append(out, ptxtest.Spec{
+		Name: fmt.Sprintf("column sum bf16 [16384 4096] %s", tree), Axes: "rp", Extents: []int64{16384, 4096}, Compute: ir.F32, Tree: tree,
+		In:  []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: "su"}},
+		Out: []ptxtest.Arg{{Name: "y", Type: ir.BF16, Axes: "bu"}}, Text: "reduce_sum(x)",
+	}, ptxtest.Spec{
 		Name: fmt.Sprintf("column softmax f32 [4096 4096] %s", tree), Axes: "rp", Extents: []int64{4096, 4096}, Compute: ir.F32, Tree: tree,
 		In:  []ptxtest.Arg{{Name: "x", Type: ir.F32, Axes: "su"}},
 		Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "su"}}, Text: ptxtest.Softmax(),

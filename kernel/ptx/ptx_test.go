@@ -239,6 +239,7 @@ func TestCheckRefuses(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"mul.f32 %r1, %r1, %r1;", "without .rn"},
 		{"mul.rn.ftz.f32 %r1, %r1, %r1;", ".ftz"},
+		{"mul.bf16x2 %r1, %r1, %r1;", "without .rn"},
 		{"mad.rn.f32 %r1, %r1, %r1, %r1;", "mad"},
 		{"div.full.f32 %r1, %r1, %r1;", ".full"},
 		{"sqrt.approx.f32 %r1, %r1;", ".approx"},
