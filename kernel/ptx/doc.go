@@ -3,8 +3,8 @@
 //
 // [Generate] looks at a kernel once and returns a [Module]; [Module.Plan] picks,
 // for the extents, strides and addresses of one launch, among a few entry
-// points (vector or scalar accesses, a row held in registers or streamed, one
-// kernel or two) and fills the parameter block. Entry text is made when a plan
+// points (vector or scalar accesses, a row held in the registers of a warp, a block
+// or a cluster, or streamed, one kernel or two) and fills the parameter block. Entry text is made when a plan
 // first needs it, since the driver takes tens of milliseconds to compile each.
 // [Natives] plans nodes whose kernels are written as a whole.
 //
