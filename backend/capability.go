@@ -121,6 +121,21 @@ type Window interface {
 	Abandon()
 }
 
+// KernelWindow is a [Window] that tells the time of each kernel inside, once End has
+// returned: the one that took most time first. What a device runs beside kernels, such as
+// its host's part, is in the window's time only.
+type KernelWindow interface {
+	Window
+	Kernels() []KernelTime
+}
+
+// KernelTime is what the runs of one kernel or routine took.
+type KernelTime struct {
+	Name string
+	Runs int64
+	Time time.Duration
+}
+
 // Memory is a backend that reports and manages its memory. Counts drain the
 // queue first; Cleanup bypasses it.
 type Memory interface {

@@ -40,7 +40,7 @@ func (d *Device) recur(n *ir.Node) error {
 func (d *Device) attendTo(n *ir.Node, in, out []kernel.Tensor) error {
 	work, err := d.attend.Work(n, in, out)
 	if err == nil {
-		d.workers.runWork(work)
+		d.clockKernel(n.Row.Name, func() { d.workers.runWork(work) })
 	}
 	return err
 }

@@ -44,6 +44,7 @@ type Device struct {
 	wideReady map[*kernel.Kernel]*ready
 	kernels   kernels
 	counters  counters
+	times     kernelTimes
 	tuned     *tuning
 }
 

@@ -57,6 +57,9 @@ func TestProfileWindow(t *testing.T) {
 	if k := d.Counters().KernelTime; k < 2*nap || k > took {
 		t.Errorf("kernels took %v of a window of %v with two naps of %v", k, took, nap)
 	}
+	if k := w.(backend.KernelWindow).Kernels(); len(k) != 1 || k[0].Runs != 2 || k[0].Time != d.Counters().KernelTime {
+		t.Errorf("kernels %+v, expected one that ran twice for %v", k, d.Counters().KernelTime)
+	}
 	empty, err := d.ProfileStart()
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
+	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/fusion"
@@ -14,9 +16,10 @@ import (
 )
 
 type explainCmd struct {
-	File string `arg:"" help:"A program as text or in wire form, or a capsule; \"-\" is standard input."`
-	HTML string `name:"html" placeholder:"FILE" help:"Write a page with the graph, which needs no network."`
-	Off  bool   `name:"unfused" help:"Plan one operation per kernel, to compare."`
+	File  string `arg:"" help:"A program as text or in wire form, or a capsule; \"-\" is standard input."`
+	HTML  string `name:"html" placeholder:"FILE" help:"Write a page with the graph, which needs no network."`
+	Off   bool   `name:"unfused" help:"Plan one operation per kernel, to compare."`
+	Times bool   `name:"times" help:"Run the program again and show the time of each kernel, by the device's clock."`
 	deviceFlags
 	output
 }
@@ -24,7 +27,8 @@ type explainCmd struct {
 // Help is the long help of the command.
 func (*explainCmd) Help() string {
 	return `Runs a program once and prints how it was run: the kernels, the operations of each with the user's lines,
-bytes read and written, what was not fused and why. Inputs are zeros, unless the file is a capsule with data.
+bytes read and written, what was not fused and why. With --times the program runs once more, and the
+time of each kernel follows. Inputs are zeros, unless the file is a capsule with data.
 
 A program is text such as
 
@@ -64,7 +68,63 @@ func (c *explainCmd) Run(e *env) error {
 			e.stdout.printf("%s", p)
 		}
 	}
+	if c.Times && errors.Join(errs...) == nil {
+		p, err := profile(e, client, capsule)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			e.stdout.object(timesOf(p))
+		} else {
+			e.stdout.printf("\n%s", p)
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// profile runs a program whose kernels are compiled, and returns their times.
+func profile(e *env, client *fusion.Client, capsule *fusion.Capsule) (*sinter.Profile, error) {
+	profiler, ok := backend.As[backend.Profiler](backend.Backend(client))
+	if !ok {
+		return nil, fmt.Errorf("the device does not measure the time of its work")
+	}
+	window, err := profiler.ProfileStart()
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := client.RunProgram(e.ctx, capsule.Program, capsule.Inputs); err != nil {
+		window.Abandon()
+		return nil, err
+	}
+	p := &sinter.Profile{}
+	if p.Time, err = window.End(e.ctx); err != nil {
+		return nil, err
+	}
+	if k, ok := window.(backend.KernelWindow); ok {
+		p.Kernels = k.Kernels()
+	}
+	return p, nil
+}
+
+// deviceTimes is what --times --json prints.
+type deviceTimes struct {
+	Event   string        `json:"event"`
+	Took    seconds       `json:"seconds"`
+	Kernels []kernelTimes `json:"kernels"`
+}
+
+type kernelTimes struct {
+	Name string  `json:"name"`
+	Runs int64   `json:"runs"`
+	Took seconds `json:"seconds"`
+}
+
+func timesOf(p *sinter.Profile) deviceTimes {
+	t := deviceTimes{Event: "times", Took: seconds(p.Time), Kernels: []kernelTimes{}}
+	for _, k := range p.Kernels {
+		t.Kernels = append(t.Kernels, kernelTimes{k.Name, k.Runs, seconds(k.Time)})
+	}
+	return t
 }
 
 // client opens a device that fuses, of the command's own.
@@ -75,7 +135,18 @@ func (f *deviceFlags) client(o fusion.Options) (*fusion.Client, func(), error) {
 	case "interp":
 		opt.Generator = cpu.Interpret
 	default:
-		return nil, nil, usage("--device is %q, expected cpu or interp", f.Device)
+		if strings.HasPrefix(f.Device, "router/") || !known(f.Device) || f.Threads != nil {
+			return nil, nil, usage("--device is %q, expected cpu, interp or, without --threads, a GPU such as cuda:0", f.Device)
+		}
+		d, err := sinter.NewRuntime(sinter.WithFusionOptions(o)).Device(f.Device)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, ok := d.Backend().(*fusion.Client)
+		if !ok {
+			return nil, nil, fmt.Errorf("device %s does not fuse", f.Device)
+		}
+		return c, func() { d.Close() }, nil
 	}
 	if f.Threads != nil {
 		if *f.Threads < 1 || *f.Threads > maxThreads {

@@ -34,6 +34,11 @@ func TestExplain(t *testing.T) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
 	invoke(t, softmaxProgram, "explain", "-", "--unfused").want(t, "explain --unfused", exitOK, "total: 5 kernels, 5 launches", "")
+	invoke(t, softmaxProgram, "explain", "-", "--unfused", "--times").want(t, "explain --times", exitOK, " in kernels\n", "")
+	times := invoke(t, softmaxProgram, "explain", "-", "--unfused", "--times", "--json").objects(t)
+	if list, ok := times[len(times)-1]["kernels"].([]any); !ok || len(list) != 5 {
+		t.Errorf("explain --times --json: %v", times[len(times)-1])
+	}
 	o := invoke(t, softmaxProgram, "explain", "-", "--json", "--device", "interp").objects(t)
 	if len(o) != 1 || o[0]["kernels"] != 1.0 || o[0]["bytes_read"] != 25600.0 {
 		t.Errorf("explain --json: %v", o)
