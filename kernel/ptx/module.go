@@ -179,6 +179,7 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 	} else {
 		m.shape = sequential
 		if p := productOf(m.k, false); p != nil && m.k.Body[p.dot].Type.Size() >= 4 {
+			p.turn(m.k)
 			m.form = p
 			if len(p.rows) > 0 && len(p.cols) > 0 && chunk%tiledDepth == 0 {
 				m.shape = tiled

@@ -37,9 +37,9 @@ func (m *Module) planSkinny(p *Plan, l *kernel.Launch, base []uint64, z sizes) e
 	batch := extent(l, m.form.batch)
 	dot := &m.k.Body[m.form.dot]
 	f := skinnyForm{turned: z.cols < z.rows, warps: int(min(z.chunks, skinnyWarps))}
-	few, many, value := z.rows, z.cols, dot.B
+	few, many, value := z.rows, z.cols, m.form.z
 	if f.turned {
-		few, many, value = z.cols, z.rows, dot.A
+		few, many, value = z.cols, z.rows, m.form.x
 	}
 	f.lines = nextPower(few)
 	args := map[int]bool{}

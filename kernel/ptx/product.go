@@ -58,6 +58,27 @@ func productOf(k *kernel.Kernel, always bool) *product {
 	return p
 }
 
+// turn exchanges rows and columns where that makes neighbouring columns of the results
+// neighbours in memory. Which operand is the first changes no bit, but for those left out
+// by a guard.
+func (p *product) turn(k *kernel.Kernel) {
+	if p.guard || len(p.rows) == 0 || len(p.cols) == 0 {
+		return
+	}
+	along := false
+	for _, a := range k.Args {
+		if a.Dir == kernel.Out {
+			if a.Access[p.cols[len(p.cols)-1]] == kernel.Unit {
+				return
+			}
+			along = along || a.Access[p.rows[len(p.rows)-1]] == kernel.Unit
+		}
+	}
+	if along {
+		p.x, p.z, p.rows, p.cols = p.z, p.x, p.cols, p.rows
+	}
+}
+
 // guarded returns v where z is select(x == 0, 0, v), and +0 is added to the sum before
 // it is used, or None. Leaving out what is multiplied by 0 then changes no bit: it
 // could only have changed the sign of a sum that is 0.

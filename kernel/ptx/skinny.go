@@ -92,10 +92,9 @@ func emitSkinny(k *kernel.Kernel, p *product, form skinnyForm) (*emitter, error)
 
 // operands sorts them into few and many.
 func (e *skinnyEmitter) operands() {
-	dot := &e.k.Body[e.p.dot]
 	strips := [2]*strip{
-		{value: dot.A, axes: e.p.rows, extent: e.slotReg(slotRows, 0, 0)},
-		{value: dot.B, axes: e.p.cols, extent: e.slotReg(slotColumns, 0, 0)},
+		{value: e.p.x, axes: e.p.rows, extent: e.slotReg(slotRows, 0, 0)},
+		{value: e.p.z, axes: e.p.cols, extent: e.slotReg(slotColumns, 0, 0)},
 	}
 	for _, s := range strips {
 		s.refs = e.upTo(s.value)
