@@ -75,6 +75,7 @@ func conformanceSpecs(elements int64) []ptxtest.Spec {
 	}
 	out = append(out, ptxtest.Products(1500, 64, 2100)...)
 	out = append(out, ptxtest.Products(1, 300, 4000)...)
+	out = append(out, ptxtest.Products(1500, 1100, 2100)[0]) // the largest tile, and two chunks
 	for _, n := range []int64{1, 9, 1024, 1025, 5000} {
 		out = append(out, ptxtest.Scans(300, n)...)
 	}

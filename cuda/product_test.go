@@ -196,9 +196,13 @@ func TestMeasureProducts(t *testing.T) {
 		}
 	}
 	rate(ptxtest.Matrices(4096, 11008, 4096)[1])
-	for _, n := range []int64{1024, 4096, 8192} {
+	for _, n := range []int64{1000, 1024, 2048, 4096, 8192} {
 		rate(ptxtest.Products(n, n, n)[0])
 	}
 	rate(ptxtest.Products(4096, 4096, 4096)[4]) // transposed
+	for _, s := range [][3]int64{{128, 784, 512}, {128, 512, 512}, {512, 128, 784}} {
+		rate(ptxtest.Products(s[0], s[1], s[2])[0])
+		rate(ptxtest.Products(s[0], s[1], s[2])[4])
+	}
 	rate(ptxtest.Products(2048, 2048, 2048)[1]) // f64
 }

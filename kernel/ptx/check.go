@@ -77,10 +77,10 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
 	case "cp":
-		if len(in.args) == 0 { // of a group of copies
+		if len(in.args) < 2 { // of a group of copies
 			return 0, false, nil, nil
 		}
-		return 0, false, []class{b64, b64, b32, b32}, nil
+		return 0, false, []class{addressClass(in, 0), b64, b32, b32}, nil
 	}
 	if !ok {
 		return 0, false, nil, fmt.Errorf("unknown type .%s", last)

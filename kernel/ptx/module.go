@@ -82,7 +82,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	case sequential:
 		_, err = m.sequentialEntry()
 	case tiled:
-		_, err = m.tiledEntry(tiledForm{rows: 4, cols: 4, one: true, depth: tiledDepth})
+		_, err = m.tiledEntry(squareTile(4, 4))
 	case matrix:
 		if _, err = m.matrixEntry(matrixForm{cols: 128}); err == nil {
 			_, err = m.sequentialEntry()
@@ -195,11 +195,11 @@ func (m *Module) sequentialEntry() (*Entry, error) {
 }
 
 func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
-	name := fmt.Sprintf("tile%dx%dx%d_%s%s%s", tiledLanes*f.rows, tiledLanes*f.cols, f.depth, f.x, f.z, f.out)
+	name := fmt.Sprintf("tile%dx%d_%dx%d_%dx%d_%s%s%s", f.tall(), f.wide(), f.rows, f.cols, f.depth, f.stages, f.x, f.z, f.out)
 	if f.one {
 		name += "_one"
 	}
-	return m.entry(name, tiledThreads, func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
+	return m.entry(name, f.threads(), func() (*emitter, error) { return emitTiled(m.k, m.form, f) })
 }
 
 func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {

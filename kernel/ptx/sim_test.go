@@ -53,9 +53,14 @@ type thread struct {
 	ctaY     uint32
 	blocks   uint32 // of the grid, along its first dimension
 	finished bool
-	at       *step // where the thread waits
-	arrived  bool  // at the barrier of the cluster
+	at       *step       // where the thread waits
+	arrived  bool        // at the barrier of the cluster
+	copies   [][]simCopy // by group; the last one is open
 }
+
+// simCopy is an asynchronous copy to shared memory that was not waited for. Until then
+// its place holds nothing of sense: it may have been written at once, or not yet.
+type simCopy struct{ dst, data []byte }
 
 // step is a decoded instruction.
 type step struct {
@@ -190,7 +195,7 @@ func newBlock(pr *program, bx, by, blocks uint32, params []uint64) simBlock {
 	for i := range b.threads {
 		r := regs[i*(pr.nregs+len(params)) : (i+1)*(pr.nregs+len(params))]
 		copy(r[pr.nregs:], params)
-		b.threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by, blocks: blocks}
+		b.threads[i] = &thread{r: r, tid: uint32(i), ctaX: bx, ctaY: by, blocks: blocks, copies: make([][]simCopy, 1)}
 	}
 	return b
 }

@@ -136,10 +136,26 @@ func (pr *program) compileSplit(in *inst, last string) (func(*simulator, *thread
 	}, nil
 }
 
-// compileCopy is cp.async, done at once: bytes to shared memory, or zeros.
+// compileCopy is cp.async: bytes to shared memory, or zeros, which are there when the
+// thread has waited for the group of copies that they belong to.
 func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error) {
-	if len(in.args) == 0 {
-		return func(*simulator, *thread) error { return nil }, nil
+	switch in.op {
+	case "cp.async.commit_group":
+		return func(_ *simulator, t *thread) error {
+			t.copies = append(t.copies, nil)
+			return nil
+		}, nil
+	case "cp.async.wait_group":
+		left := int(in.args[0].value) + 1 // and the group that is not closed
+		return func(_ *simulator, t *thread) error {
+			for len(t.copies) > left {
+				for _, c := range t.copies[0] {
+					copy(c.dst, c.data)
+				}
+				t.copies = t.copies[1:]
+			}
+			return nil
+		}, nil
 	}
 	bytes := int(in.args[2].value)
 	to, from, n := pr.index(in.args[0].name), pr.index(in.args[1].name), pr.index(in.args[3].name)
@@ -148,15 +164,20 @@ func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error
 		if err != nil {
 			return err
 		}
-		clear(dst)
-		if t.r[n] == 0 {
-			return nil
+		data := make([]byte, bytes)
+		if t.r[n] != 0 {
+			src, err := s.memory(t.r[from]+uint64(in.args[1].value), bytes)
+			if err != nil {
+				return err
+			}
+			copy(data, src)
 		}
-		src, err := s.memory(t.r[from]+uint64(in.args[1].value), bytes)
-		if err == nil {
-			copy(dst, src)
+		for i := range dst {
+			dst[i] = 0xa5
 		}
-		return err
+		open := &t.copies[len(t.copies)-1]
+		*open = append(*open, simCopy{dst, data})
+		return nil
 	}, nil
 }
 

@@ -52,3 +52,14 @@ func (t Target) arch() string {
 	}
 	return "sm_80"
 }
+
+// shared is how much shared memory a block may have, in bytes.
+func (t Target) shared() int {
+	switch {
+	case t.Major == 8 && (t.Minor == 0 || t.Minor == 7):
+		return 163 << 10
+	case t.Major == 9 || t.Major == 10:
+		return 227 << 10
+	}
+	return 99 << 10
+}

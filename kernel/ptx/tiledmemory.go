@@ -9,22 +9,18 @@ import (
 
 // fetch makes the tiles, of four neighbours or of one, that a thread brings from an
 // operand for the slab that begins at step k.
-func (e *tiledEmitter) fetch(s *side, k, buffer reg) []*tile {
-	if s.plain {
-		s.copies.emit(e, k, buffer)
-		return nil
-	}
+func (e *tiledEmitter) fetch(s *side, k reg) []*tile {
 	var out []*tile
 	fours := e.form.depth / 4 // of a line
-	for pass := range s.wide * fours / tiledThreads {
+	for pass := range s.wide * fours / e.form.threads() {
 		var step, line reg // of the four, in the slab
 		if s.along == alongGroup {
 			step = e.to(b32, "shl.b32", e.to(b32, "and.b32", e.tid, fmt.Sprint(fours-1)), "2")
-			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(fours)))), fmt.Sprint(tiledThreads/fours*pass))
+			line = e.to(b32, "add.u32", e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(fours)))), fmt.Sprint(e.form.threads()/fours*pass))
 		} else {
 			per := s.wide / 4 // threads for a row of the slab
 			row := e.to(b32, "div.u32", e.tid, fmt.Sprint(per))
-			step = e.to(b32, "add.u32", row, fmt.Sprint(tiledThreads/per*pass))
+			step = e.to(b32, "add.u32", row, fmt.Sprint(e.form.threads()/per*pass))
 			line = e.to(b32, "shl.b32", e.to(b32, "sub.u32", e.tid, e.to(b32, "mul.lo.u32", row, fmt.Sprint(per))), "2")
 		}
 		kAt := e.to(b64, "add.s64", k, e.to(b64, "cvt.u64.u32", step))
@@ -54,7 +50,7 @@ func (e *tiledEmitter) operandTile(s *side, kAt, at, step, line reg, n int) *til
 	e.decodeWide(at, s.axes, idx)
 	axis := -1
 	switch s.along {
-	case alongGroup:
+	case alongGroup, kept:
 		axis = e.p.reduced[len(e.p.reduced)-1]
 	case alongTile:
 		axis = s.axes[len(s.axes)-1]
@@ -62,7 +58,7 @@ func (e *tiledEmitter) operandTile(s *side, kAt, at, step, line reg, n int) *til
 	e.walk(t, idx, axis)
 	t.put = func(buffer reg) {
 		stride := s.wide + tiledPad
-		p := e.to(b64, "add.s64", buffer, e.to(b64, "mul.wide.u32", e.to(b32, "mad.lo.u32", step, fmt.Sprint(stride), line), fmt.Sprint(e.size)))
+		p := e.to(b32, "mad.lo.u32", e.to(b32, "mad.lo.u32", step, fmt.Sprint(stride), line), fmt.Sprint(e.size), buffer)
 		c := classOf(e.t)
 		vals := make([]reg, n)
 		for i := range vals {
@@ -146,20 +142,17 @@ func (e *tiledEmitter) walk(t *tile, idx []reg, axis int) {
 // finishTile computes what follows the product, and stores it.
 func (e *tiledEmitter) finishTile() error {
 	refs := e.upTo(e.stores()...)
-	tx, ty := e.consts["tx"], e.consts["ty"]
-	n, axis, side := 1, -1, e.form.side()
+	n, axis := 1, -1
 	if e.form.out == alongTile {
-		n, axis = 4, e.p.cols[len(e.p.cols)-1]
+		n, axis = e.z.vector(), e.p.cols[len(e.p.cols)-1]
 	}
 	for i := range e.form.rows {
-		local := e.to(b32, "mad.lo.u32", ty, fmt.Sprint(side), fmt.Sprint(i/4*4*tiledLanes+i%4))
-		row := e.to(b64, "add.s64", e.row0, e.to(b64, "cvt.u64.u32", local))
+		row := e.to(b64, "add.s64", e.row0, e.to(b64, "cvt.u64.u32", e.line(e.x, i)))
 		inside := e.to(pred, "setp.lt.s64", row, e.rows)
 		idx := append([]reg(nil), e.batch...)
 		e.decodeWide(row, e.p.rows, idx)
 		for j := 0; j < e.form.cols; j += n {
-			local := e.to(b32, "mad.lo.u32", tx, fmt.Sprint(side), fmt.Sprint(j/4*4*tiledLanes+j%4))
-			col := e.to(b64, "add.s64", e.col0, e.to(b64, "cvt.u64.u32", local))
+			col := e.to(b64, "add.s64", e.col0, e.to(b64, "cvt.u64.u32", e.line(e.z, j)))
 			e.decodeWide(col, e.p.cols, idx)
 			t := &tile{n: n, vals: map[kernel.Ref][]reg{e.p.dot: e.acc[i][j : j+n]}}
 			t.guard = e.to(pred, "and.pred", inside, e.to(pred, "setp.lt.s64", col, e.cols))
