@@ -22,15 +22,17 @@ type StepFunc func(s *Scope, in []*Tensor) ([]*Tensor, error)
 // Equal are rounds that run the same plans on the same things: inputs, variables,
 // results of the round, and tensors from outside that do not change. A replay checks
 // the types of inputs and variables and how they lie in memory; it reads the present
-// values of variables, sets those that the function sets, and advances generators as
-// it would. If a check fails the round is recorded; [Step.Stats] says why. A function
-// is never captured that reads tensors (what follows may depend on data), that uses
-// other Go numbers in each round, or that makes tensors from slices.
+// values of variables, sets those that the function sets, advances generators as
+// it would, and asks for the numbers that are fed ([Fed]). If a check fails the round
+// is recorded; [Step.Stats] says why. A function is never captured that reads tensors
+// (what follows may depend on data), that uses other Go numbers in each round, or that
+// makes tensors from slices.
 //
-// What the function does beside recording does not happen in a replay, and what it
-// would record otherwise because of Go variables is not seen: it has to depend on its
-// inputs, on [Var] and on [Generator] alone. As a safeguard every 64th round is
-// recorded, and a capture that differs from it is given up.
+// What the function does beside recording does not happen in a replay, but for
+// [Scope.OnReplay], and what it would record otherwise because of Go variables is not
+// seen: it has to depend on its inputs, on [Var], [Generator] and [Fed] alone. As a
+// safeguard every 64th round is recorded, and a capture that differs from it is given
+// up.
 //
 // A step is safe for concurrent use; it does one round at a time. Steps of one device
 // take turns.
@@ -226,7 +228,7 @@ func (st *Step) record(k *stepKind, in []*Tensor) ([]*Tensor, error) {
 // replayed, and refused says why.
 func (st *Step) round(in []*Tensor) (out []*Tensor, r *roundRecord, refused *fusion.CaptureRefused, err error) {
 	capture, cerr := st.stream.fs.StartCapture()
-	seen := &roundSeen{vars: map[*Var]int{}}
+	seen := &roundSeen{stream: st.stream, vars: map[*Var]int{}}
 	st.dev.steps.seen.Store(seen)
 	scope := NewScope("step", OnStream(st.stream))
 	defer func() { // also where the function panics

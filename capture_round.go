@@ -2,6 +2,7 @@ package sinter
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,10 +17,13 @@ type deviceSteps struct {
 
 // roundSeen is what a recorded round touches beside its inputs.
 type roundSeen struct {
+	stream *Stream // of the step
+
 	mu    sync.Mutex
 	vars  map[*Var]int
 	uses  []varUse
 	draws []drawn
+	acts  []act
 }
 
 // varUse is a variable that a round read or set.
@@ -79,13 +83,14 @@ type roundRecord struct {
 	vars     []varUse
 	draws    []drawn // n counts from the first draw of the generator in the round
 	counts   map[*Generator]uint64
+	acts     []act
 }
 
 // finish ends the capture of a round.
 func (r *roundSeen) finish(capture *fusion.Capture, in []*fusion.Value, out []*Tensor) (*roundRecord, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec := &roundRecord{inputs: len(in), outputs: len(out), vars: r.uses, counts: map[*Generator]uint64{}}
+	rec := &roundRecord{inputs: len(in), outputs: len(out), vars: r.uses, counts: map[*Generator]uint64{}, acts: r.acts}
 	first := map[*Generator]uint64{}
 	var keys []int64
 	for _, d := range r.draws {
@@ -124,8 +129,11 @@ func (r *roundSeen) finish(capture *fusion.Capture, in []*fusion.Value, out []*T
 		outputs = append(outputs, t.v)
 	}
 	var err error
-	if rec.launches, err = capture.Stop(in, outputs, keys); err != nil {
+	if rec.launches, err = capture.Stop(in, outputs, keys, r.numbers()); err != nil {
 		return nil, err
+	}
+	for i := range rec.acts {
+		rec.acts[i].number = nil // found; it holds its stream
 	}
 	return rec, nil
 }
@@ -147,6 +155,9 @@ func (r *roundRecord) unlike(o *roundRecord) error {
 		if r.draws[i] != o.draws[i] {
 			return no("generators draw in another order")
 		}
+	}
+	if !slices.EqualFunc(r.acts, o.acts, func(a, b act) bool { return (a.do == nil) == (b.do == nil) && a.dtype == b.dtype }) {
+		return no("%d numbers and functions of the host, or others than before, when there were %d", len(o.acts), len(r.acts))
 	}
 	return r.launches.Unlike(o.launches)
 }
@@ -174,7 +185,7 @@ func (r *roundRecord) replay(d *Device, in []*Tensor) ([]*Tensor, error) {
 		}
 		values, consume = append(values, t.v), append(consume, u.set && !lent)
 	}
-	out, err := r.launches.Replay(values, consume, r.keys)
+	out, err := r.launches.Replay(values, consume, r.bindings)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +203,15 @@ func (r *roundRecord) replay(d *Device, in []*Tensor) ([]*Tensor, error) {
 		}
 	}
 	return tensors[:r.outputs], nil
+}
+
+// bindings does what a round does on the host.
+func (r *roundRecord) bindings() (fusion.Bindings, error) {
+	numbers, err := r.act()
+	if err != nil {
+		return fusion.Bindings{}, err
+	}
+	return fusion.Bindings{Keys: r.keys(), Numbers: numbers}, nil
 }
 
 // keys advances the generators and returns the keys of the draws of a round.

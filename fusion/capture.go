@@ -118,11 +118,12 @@ func (k *Capture) refuse(r CaptureReason, format string, args ...any) {
 func (k *Capture) Abandon() { k.s.c.capture.CompareAndSwap(k, nil) }
 
 // Stop runs what is recorded, into the capture, and ends it. Inputs are the values
-// for which a replay is given others; outputs those that it makes; bindings the
-// values of integer attributes (keys of random draws) that a replay is given anew.
-// Everything else that the work reads is a constant of it. Inputs and outputs may
-// have been released meanwhile; outputs must have been stored before that.
-func (k *Capture) Stop(inputs, outputs []*Value, bindings []int64) (*Launches, error) {
+// for which a replay is given others; outputs those that it makes; keys the values of
+// integer attributes (keys of random draws) and numbers the constants
+// ([Stream.Constant]) that a replay is given anew. Everything else that the work reads
+// is a constant of it. Inputs and outputs may have been released meanwhile; outputs
+// must have been stored before that.
+func (k *Capture) Stop(inputs, outputs []*Value, keys []int64, numbers []*Value) (*Launches, error) {
 	s := k.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,11 @@ func (k *Capture) Stop(inputs, outputs []*Value, bindings []int64) (*Launches, e
 	if k.why != nil {
 		return nil, k.why
 	}
-	l := &Launches{s: s, bindings: len(bindings)}
+	l := &Launches{s: s, keys: len(keys), numbers: len(numbers)}
+	given, err := bindingsOf(keys, numbers)
+	if err != nil {
+		return nil, err
+	}
 	from := map[*stored]source{}
 	for i, v := range inputs {
 		st := v.st.Load()
@@ -152,7 +157,7 @@ func (k *Capture) Stop(inputs, outputs []*Value, bindings []int64) (*Launches, e
 		l.inputs = append(l.inputs, g)
 	}
 	for i := range k.runs {
-		if err := l.add(i, &k.runs[i], from, bindings); err != nil {
+		if err := l.add(i, &k.runs[i], from, given); err != nil {
 			l.Release()
 			return nil, err
 		}
@@ -211,12 +216,64 @@ type segmentReplay struct {
 	of     []ir.Type // of the leaves
 	keep   []bool
 	uses   []int32 // of the results, by later segments and outputs
-	keys   []boundAttr
+	given  []boundAttr
 	cut    Cut
 }
 
-// boundAttr is an attribute that is given anew.
-type boundAttr struct{ rec, attr, binding int }
+// boundAttr is an attribute that is given anew: a key, or a number.
+type boundAttr struct {
+	rec, attr, binding int
+	number             bool
+}
+
+// Bindings are what a replay is given anew, in the order of [Capture.Stop].
+type Bindings struct {
+	Keys    []int64
+	Numbers []ir.Scalar // of the dtypes that they had
+}
+
+// given finds the bindings of a capture in what was recorded.
+type given struct {
+	keys    map[int64]int
+	numbers map[*ir.Attr]int // by the attributes, which all uses of a constant share
+}
+
+func bindingsOf(keys []int64, numbers []*Value) (given, error) {
+	g := given{make(map[int64]int, len(keys)), make(map[*ir.Attr]int, len(numbers))}
+	for i, k := range keys {
+		if _, twice := g.keys[k]; !twice {
+			g.keys[k] = i
+		}
+	}
+	for i, v := range numbers {
+		st := v.st.Load()
+		if st == nil || st.constant == nil {
+			return g, refuseCapture(CaptureInput, "number %d is no constant", i)
+		}
+		g.numbers[&st.constant.attrs[0]] = i
+	}
+	return g, nil
+}
+
+// of returns which attributes of an operation are bindings.
+func (g *given) of(at int, r *rec) (out []boundAttr) {
+	random := r.op.Row.Effects&ir.EffectRandom != 0
+	if !random && len(g.numbers) == 0 || len(r.attrs) == 0 {
+		return nil
+	}
+	n, number := g.numbers[&r.attrs[0]]
+	for j := range r.op.Row.Attrs {
+		switch spec := &r.op.Row.Attrs[j]; {
+		case number && spec.Kind == ir.AttrScalar:
+			out = append(out, boundAttr{at, j, n, true})
+		case random && spec.Kind == ir.AttrInt && spec.Binding:
+			if b, ok := g.keys[r.attrs[j].Int]; ok {
+				out = append(out, boundAttr{at, j, b, false})
+			}
+		}
+	}
+	return out
+}
 
 // Launches is captured work: bound plans in order, to be run again on other inputs
 // without recording. It is safe for concurrent use.
@@ -225,13 +282,14 @@ type Launches struct {
 	inputs   []inputGuard
 	segments []segmentReplay
 	outputs  []output
-	bindings int
+	keys     int // how many bindings there are
+	numbers  int
 
 	once sync.Once // of Release
 }
 
 // add adds a segment that ran.
-func (l *Launches) add(at int, r *capturedRun, from map[*stored]source, bindings []int64) error {
+func (l *Launches) add(at int, r *capturedRun, from map[*stored]source, anew given) error {
 	g := segmentReplay{b: r.b, recs: r.recs, types: r.types, keep: r.keep, uses: make([]int32, len(r.types)), cut: r.cut}
 	for _, x := range r.leaves {
 		src, ok := from[x.st]
@@ -251,18 +309,7 @@ func (l *Launches) add(at int, r *capturedRun, from map[*stored]source, bindings
 		}
 	}
 	for i := range r.recs {
-		for j := range r.recs[i].op.Row.Attrs {
-			spec := &r.recs[i].op.Row.Attrs[j]
-			if spec.Kind != ir.AttrInt || !spec.Binding || r.recs[i].op.Row.Effects&ir.EffectRandom == 0 {
-				continue
-			}
-			for b, v := range bindings {
-				if r.recs[i].attrs[j].Int == v {
-					g.keys = append(g.keys, boundAttr{i, j, b})
-					break
-				}
-			}
-		}
+		g.given = append(g.given, anew.of(i, &r.recs[i])...)
 	}
 	l.segments = append(l.segments, g)
 	return nil
@@ -319,9 +366,10 @@ func (l *Launches) release() {
 // attributes but those that are bindings.
 func (l *Launches) Unlike(o *Launches) error {
 	unlike := func(format string, args ...any) error { return refuseCapture(CaptureUnlike, format, args...) }
-	if len(l.segments) != len(o.segments) || len(l.inputs) != len(o.inputs) || len(l.outputs) != len(o.outputs) || l.bindings != o.bindings {
-		return unlike("%d segments, %d inputs, %d outputs, %d draws; before %d, %d, %d, %d", len(o.segments), len(o.inputs), len(o.outputs), o.bindings,
-			len(l.segments), len(l.inputs), len(l.outputs), l.bindings)
+	if len(l.segments) != len(o.segments) || len(l.inputs) != len(o.inputs) || len(l.outputs) != len(o.outputs) || l.keys != o.keys || l.numbers != o.numbers {
+		return unlike("%d segments, %d inputs, %d outputs, %d draws, %d numbers; before %d, %d, %d, %d, %d",
+			len(o.segments), len(o.inputs), len(o.outputs), o.keys, o.numbers,
+			len(l.segments), len(l.inputs), len(l.outputs), l.keys, l.numbers)
 	}
 	for i := range l.inputs {
 		if a, b := &l.inputs[i], &o.inputs[i]; !a.typ.Equal(b.typ) || !a.base.Equal(b.base) || !sameLayout(a.layout, b.layout) || a.same != b.same {
@@ -330,7 +378,7 @@ func (l *Launches) Unlike(o *Launches) error {
 	}
 	for i := range l.segments {
 		a, b := &l.segments[i], &o.segments[i]
-		if a.b != b.b || !slices.Equal(a.keep, b.keep) || len(a.recs) != len(b.recs) || !slices.Equal(a.keys, b.keys) {
+		if a.b != b.b || !slices.Equal(a.keep, b.keep) || len(a.recs) != len(b.recs) || !slices.Equal(a.given, b.given) {
 			return unlike("segment %d has another plan", i)
 		}
 		for j := range a.leaves {
@@ -362,7 +410,7 @@ func (g *segmentReplay) otherAttr(o *segmentReplay, i int) (attr int, same bool)
 	a, b := g.recs[i].attrs, o.recs[i].attrs
 	for j := range a {
 		bound := false
-		for _, k := range g.keys {
+		for _, k := range g.given {
 			bound = bound || k.rec == i && k.attr == j
 		}
 		if !bound && (a[j].Kind != b[j].Kind || a[j].Int != b[j].Int || a[j].Bits != b[j].Bits || !slices.Equal(a[j].List, b[j].List)) {

@@ -63,7 +63,7 @@ func (o ownCapturer) CaptureStop() (backend.Graph, error) {
 		return nil, ir.Errorf(ir.ErrArgument, "no capture is open")
 	}
 	var err error
-	if g.l, err = k.Stop(inputs, outputs, nil); err != nil {
+	if g.l, err = k.Stop(inputs, outputs, nil, nil); err != nil {
 		return nil, captureError(err)
 	}
 	g.inputs = g.l.dropUnread(g.inputs)

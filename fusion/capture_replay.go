@@ -1,13 +1,18 @@
 package fusion
 
-import "github.com/sinter-go/sinter/ir"
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+)
 
 // Replay runs captured work on other inputs and returns its outputs, in the order
 // of the queue and without waiting. Guards are checked before anything runs: where
 // one fails, the error is a [*CaptureRefused] and nothing has happened. Inputs that
 // are marked as consumed are released, so that results may take their place. The
-// bindings are asked for once all guards hold; nil gives those of the capture.
-func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() []int64) ([]*Value, error) {
+// bindings are asked for once all guards hold, and nothing runs if there is an error;
+// nil gives those of the capture.
+func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() (Bindings, error)) ([]*Value, error) {
 	s := l.s
 	if len(inputs) != len(l.inputs) {
 		return nil, refuseCapture(CaptureInput, "%d inputs, captured were %d", len(inputs), len(l.inputs))
@@ -29,12 +34,17 @@ func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() []int
 		r.giveUp()
 		return nil, err
 	}
-	var keys []int64
+	var anew *Bindings
 	if bindings != nil {
-		if keys = bindings(); len(keys) != l.bindings {
-			r.giveUp()
-			return nil, refuseCapture(CaptureInput, "%d draws, captured were %d", len(keys), l.bindings)
+		b, err := s.ask(bindings)
+		if err == nil && (len(b.Keys) != l.keys || len(b.Numbers) != l.numbers) {
+			err = refuseCapture(CaptureInput, "%d draws, %d numbers, captured were %d, %d", len(b.Keys), len(b.Numbers), l.keys, l.numbers)
 		}
+		if err != nil {
+			r.giveUp()
+			return nil, err
+		}
+		anew = &b
 	}
 	for i, v := range inputs {
 		if i < len(consume) && consume[i] && v.stream == s {
@@ -42,7 +52,7 @@ func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() []int
 		}
 	}
 	for i := range l.segments {
-		if err := r.run(i, keys); err != nil {
+		if err := r.run(i, anew); err != nil {
 			r.giveUp()
 			return nil, err
 		}
@@ -133,19 +143,24 @@ func (r *replay) bind(inputs []*Value) error {
 	return nil
 }
 
+// ask asks for bindings, without the lock: schedules may read tensors.
+func (s *Stream) ask(bindings func() (Bindings, error)) (Bindings, error) {
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.flush(CutFlush) // of what others recorded meanwhile
+	}()
+	return bindings()
+}
+
 // run runs a segment and hands its results on.
-func (r *replay) run(i int, bindings []int64) error {
+func (r *replay) run(i int, anew *Bindings) error {
 	g := &r.l.segments[i]
 	s := r.l.s
 	in := &instance{stream: s, leaves: r.leaves[i], recs: g.recs, types: g.types, sealed: true}
 	r.leaves[i] = nil
-	if len(g.keys) > 0 && bindings != nil {
-		in.recs = append([]rec(nil), g.recs...)
-		for _, k := range g.keys {
-			a := append(ir.Attrs(nil), in.recs[k.rec].attrs...)
-			a[k.attr].Int = bindings[k.binding]
-			in.recs[k.rec].attrs = a
-		}
+	if anew != nil {
+		in.recs = g.with(anew)
 	}
 	places, err := s.execute(in, g.b, g.keep)
 	if err == nil {
@@ -163,6 +178,33 @@ func (r *replay) run(i int, bindings []int64) error {
 	}
 	in.drop()
 	return err
+}
+
+// with returns the operations of a segment with other bindings.
+func (g *segmentReplay) with(anew *Bindings) []rec {
+	if len(g.given) == 0 {
+		return g.recs
+	}
+	recs := slices.Clone(g.recs)
+	n := 0
+	for _, k := range g.given {
+		n += len(recs[k.rec].attrs)
+	}
+	attrs := make(ir.Attrs, 0, n) // room for all of them
+	for i, k := range g.given {
+		r := &recs[k.rec]
+		if i == 0 || g.given[i-1].rec != k.rec {
+			at := len(attrs)
+			attrs = append(attrs, r.attrs...)
+			r.attrs = attrs[at:len(attrs):len(attrs)]
+		}
+		if k.number {
+			r.attrs[k.attr].Bits = anew.Numbers[k.binding].Bits
+		} else {
+			r.attrs[k.attr].Int = anew.Keys[k.binding]
+		}
+	}
+	return recs
 }
 
 // hand gives the results of a segment to those that read them.

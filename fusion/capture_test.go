@@ -60,7 +60,7 @@ func TestCapture(t *testing.T) {
 		y := r.do("add", vs{r.do("mul", vs{x, w}), c})
 		r.s.Flush()
 		w2 := r.do("sub", vs{w, r.do("exp", vs{y})}) // reads a result of the first segment
-		l, err := k.Stop(vs{x, w}, vs{w2, y}, nil)
+		l, err := k.Stop(vs{x, w}, vs{w2, y}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,18 +137,18 @@ func TestCaptureRefused(t *testing.T) {
 	}
 	y := r.do("neg", vs{x})
 	r.read(y)
-	if _, err := k.Stop(vs{x}, vs{y}, nil); captureReason(err) != fusion.CaptureRead {
+	if _, err := k.Stop(vs{x}, vs{y}, nil, nil); captureReason(err) != fusion.CaptureRead {
 		t.Errorf("a read: %v", err)
 	}
 	k = start()
 	r.read(x) // stored: nothing runs, and yet the host knows it
-	if _, err := k.Stop(vs{x}, nil, nil); captureReason(err) != fusion.CaptureRead {
+	if _, err := k.Stop(vs{x}, nil, nil, nil); captureReason(err) != fusion.CaptureRead {
 		t.Errorf("a read of what is stored: %v", err)
 	}
 	capture := func(f func() *fusion.Value) *fusion.Launches {
 		k := start()
 		y := f()
-		l, err := k.Stop(vs{x}, vs{y}, nil)
+		l, err := k.Stop(vs{x}, vs{y}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func NewAccumulator(params []nn.Named) *Accumulator {
 // Add adds gradients, one a parameter; nil ones add nothing. Steps counts the
 // calls since the last Mean. On an error nothing has changed.
 func (a *Accumulator) Add(grads []*sinter.Tensor) error {
-	return a.apply(grads, func(i int, g *sinter.Tensor, _ *constants) []update {
+	return a.apply(grads, func(i int, g *sinter.Tensor) []update {
 		return []update{{a.sum[i], value(a.sum[i], g).Add(g)}}
 	})
 }
@@ -37,15 +37,13 @@ func (a *Accumulator) Mean(s *sinter.Scope) ([]*sinter.Tensor, error) {
 	if a.steps == 0 {
 		return nil, fmt.Errorf("optim: nothing was accumulated")
 	}
-	c := &constants{}
-	defer c.release()
 	out := make([]*sinter.Tensor, len(a.sum))
 	for i, v := range a.sum {
 		t := v.Value()
 		if s != nil {
 			t = v.In(s)
 		}
-		out[i] = t.Div(c.of(float64(a.steps), t))
+		out[i] = t.Div(float64(a.steps))
 		if err := out[i].Err(); err != nil {
 			return nil, fmt.Errorf("optim: sum of parameter %s: %w", a.params[i].Name, err)
 		}

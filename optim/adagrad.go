@@ -32,11 +32,11 @@ func NewAdagrad(params []nn.Named, rate Schedule, initial float64) *Adagrad {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (a *Adagrad) Step(grads []*sinter.Tensor) error {
-	return a.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return a.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p := value(a.params[i].Var, g)
-		g = a.decayed(i, a.WeightDecay, p, g, c)
+		g = a.decayed(i, a.WeightDecay, p, g)
 		s := value(a.s[i], g).Add(g.Mul(g))
-		step := g.Div(s.Sqrt().Add(c.of(a.Epsilon, p))).Mul(c.of(a.rate(i, a.Rate), p))
+		step := g.Div(s.Sqrt().Add(a.Epsilon)).Mul(a.rate(i, a.Rate, p))
 		return []update{{a.s[i], s}, {a.params[i].Var, p.Sub(step)}}
 	})
 }
@@ -69,13 +69,12 @@ func NewAdadelta(params []nn.Named, rate Schedule) *Adadelta {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (a *Adadelta) Step(grads []*sinter.Tensor) error {
-	return a.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return a.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p, u := value(a.params[i].Var, g), value(a.u[i], g)
-		g = a.decayed(i, a.WeightDecay, p, g, c)
-		s := average(value(a.s[i], g), g.Mul(g), a.Rho, c)
-		eps := c.of(a.Epsilon, p)
-		d := g.Mul(u.Add(eps).Sqrt()).Div(s.Add(eps).Sqrt())
-		next := p.Sub(d.Mul(c.of(a.rate(i, a.Rate), p)))
-		return []update{{a.s[i], s}, {a.u[i], average(u, d.Mul(d), a.Rho, c)}, {a.params[i].Var, next}}
+		g = a.decayed(i, a.WeightDecay, p, g)
+		s := average(value(a.s[i], g), g.Mul(g), a.Rho)
+		d := g.Mul(u.Add(a.Epsilon).Sqrt()).Div(s.Add(a.Epsilon).Sqrt())
+		next := p.Sub(d.Mul(a.rate(i, a.Rate, p)))
+		return []update{{a.s[i], s}, {a.u[i], average(u, d.Mul(d), a.Rho)}, {a.params[i].Var, next}}
 	})
 }

@@ -44,8 +44,8 @@ func NewAdamW(params []nn.Named, rate Schedule, decay float64) *Adam {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (a *Adam) Step(grads []*sinter.Tensor) error {
-	return a.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
-		return a.adam(i, g, c, moments{a.m[i], a.v[i], a.Beta1, a.Beta2, a.Epsilon, a.rate(i, a.Rate), a.decay(i, a.WeightDecay)})
+	return a.apply(grads, func(i int, g *sinter.Tensor) []update {
+		return a.adam(i, g, moments{a.m[i], a.v[i], a.Beta1, a.Beta2, a.Epsilon, a.rateOf(i, a.Rate), a.decay(i, a.WeightDecay)})
 	})
 }
 
@@ -53,29 +53,35 @@ func (a *Adam) Step(grads []*sinter.Tensor) error {
 type moments struct {
 	m, v                  *sinter.Var
 	beta1, beta2, epsilon float64
-	rate, decay           float64
+	rate                  func() float64
+	decay                 float64
 }
 
 // adam is the rule of [Adam] for one parameter.
-func (b *base) adam(i int, g *sinter.Tensor, c *constants, s moments) []update {
-	t := b.steps + 1
+func (b *base) adam(i int, g *sinter.Tensor, s moments) []update {
 	p := value(b.params[i].Var, g)
-	m := average(value(s.m, g), g, s.beta1, c)
-	v := average(value(s.v, g), g.Mul(g), s.beta2, c)
-	d := v.Sqrt().Div(c.of(math.Sqrt(1-power(s.beta2, t)), p)).Add(c.of(s.epsilon, p))
-	next := shrunk(p, s.rate, s.decay, c).Sub(m.Div(d).Mul(c.of(s.rate/(1-power(s.beta1, t)), p)))
+	m := average(value(s.m, g), g, s.beta1)
+	v := average(value(s.v, g), g.Mul(g), s.beta2)
+	d := v.Sqrt().Div(b.root(s.beta2, p)).Add(s.epsilon)
+	rate := sinter.Fed(p, func() float64 { return s.rate() / (1 - power(s.beta1, b.steps+1)) })
+	next := shrunk(p, s.rate, s.decay).Sub(m.Div(d).Mul(rate))
 	return []update{{s.m, m}, {s.v, v}, {b.params[i].Var, next}}
 }
 
+// root is √(1-β₂ᵗ) of this step, for use with p.
+func (b *base) root(beta2 float64, p *sinter.Tensor) *sinter.Tensor {
+	return sinter.Fed(p, func() float64 { return math.Sqrt(1 - power(beta2, b.steps+1)) })
+}
+
 // average is the running average a·keep + g·(1 - keep).
-func average(a, g *sinter.Tensor, keep float64, c *constants) *sinter.Tensor {
-	return a.Mul(c.of(keep, a)).Add(g.Mul(c.of(1-keep, a)))
+func average(a, g *sinter.Tensor, keep float64) *sinter.Tensor {
+	return a.Mul(keep).Add(g.Mul(1 - keep))
 }
 
 // shrunk is p·(1 - rate·decay): weight decay apart from the gradient.
-func shrunk(p *sinter.Tensor, rate, decay float64, c *constants) *sinter.Tensor {
+func shrunk(p *sinter.Tensor, rate func() float64, decay float64) *sinter.Tensor {
 	if decay == 0 {
 		return p
 	}
-	return p.Mul(c.of(1-float64(rate*decay), p)) // rounded twice, on every processor
+	return p.Mul(sinter.Fed(p, func() float64 { return 1 - float64(rate()*decay) })) // rounded twice, on every processor
 }

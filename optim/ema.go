@@ -39,15 +39,13 @@ func (e *EMA) Update() error {
 	}
 	s := sinter.NewScope("ema")
 	defer s.End()
-	c := &constants{}
-	defer c.release()
 	decay := e.Decay
 	if t := float64(e.steps); e.Warmup {
 		decay = min(decay, (1+t)/(10+t))
 	}
 	next := make([]*sinter.Tensor, len(e.params))
 	for i, p := range e.params {
-		next[i] = average(e.average[i].In(s), p.Var.In(s).Detach(), decay, c)
+		next[i] = average(e.average[i].In(s), p.Var.In(s).Detach(), decay)
 		if err := next[i].Err(); err != nil {
 			return fmt.Errorf("optim: average of parameter %s: %w", p.Name, err)
 		}

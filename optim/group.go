@@ -51,12 +51,18 @@ func (b *base) group(i int) *Group {
 	return nil
 }
 
-// rate is the learning rate of a parameter at this step.
-func (b *base) rate(i int, s Schedule) float64 {
+// rateOf is the learning rate of a parameter at the step that is made when it is
+// called, which may be a replay.
+func (b *base) rateOf(i int, s Schedule) func() float64 {
 	if g := b.group(i); g != nil && g.Rate != nil {
 		s = g.Rate
 	}
-	return s(b.steps)
+	return func() float64 { return s(b.steps) }
+}
+
+// rate is the learning rate of a parameter at this step, for use with p.
+func (b *base) rate(i int, s Schedule, p *sinter.Tensor) *sinter.Tensor {
+	return sinter.Fed(p, b.rateOf(i, s))
 }
 
 // decay is the weight decay of a parameter.
@@ -73,9 +79,9 @@ func (b *base) decay(i int, decay float64) float64 {
 }
 
 // decayed adds decay times the parameter to its gradient.
-func (b *base) decayed(i int, decay float64, p, g *sinter.Tensor, c *constants) *sinter.Tensor {
+func (b *base) decayed(i int, decay float64, p, g *sinter.Tensor) *sinter.Tensor {
 	if decay = b.decay(i, decay); decay == 0 {
 		return g
 	}
-	return g.Add(p.Mul(c.of(decay, p)))
+	return g.Add(p.Mul(decay))
 }

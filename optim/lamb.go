@@ -1,8 +1,6 @@
 package optim
 
 import (
-	"math"
-
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/nn"
 )
@@ -38,18 +36,17 @@ func NewLAMB(params []nn.Named, rate Schedule, decay float64) *LAMB {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (l *LAMB) Step(grads []*sinter.Tensor) error {
-	t := l.steps + 1
-	scale := 1 / (1 - power(l.Beta1, t))
-	root := math.Sqrt(1 - power(l.Beta2, t))
-	return l.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	scale := func() float64 { return 1 / (1 - power(l.Beta1, l.steps+1)) }
+	return l.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p := value(l.params[i].Var, g)
-		m := average(value(l.m[i], g), g, l.Beta1, c)
-		v := average(value(l.v[i], g), g.Mul(g), l.Beta2, c)
-		u := m.Mul(c.of(scale, p)).Div(v.Sqrt().Div(c.of(root, p)).Add(c.of(l.Epsilon, p)))
-		u = l.decayed(i, l.WeightDecay, p, u, c)
+		m := average(value(l.m[i], g), g, l.Beta1)
+		v := average(value(l.v[i], g), g.Mul(g), l.Beta2)
+		u := m.Mul(sinter.Fed(p, scale)).Div(v.Sqrt().Div(l.root(l.Beta2, p)).Add(l.Epsilon))
+		u = l.decayed(i, l.WeightDecay, p, u)
 		lp, lu := length(p), length(u)
 		both := lp.Gt(0).And(lu.Gt(0))
-		ratio := sinter.Where(both, lp.Div(sinter.Where(both, lu, 1)), 1).Mul(l.rate(i, l.Rate))
+		ratio := sinter.Where(both, lp.Div(sinter.Where(both, lu, 1)), 1)
+		ratio = ratio.Mul(l.rate(i, l.Rate, ratio))
 		return []update{{l.m[i], m}, {l.v[i], v}, {l.params[i].Var, p.Sub(u.Mul(ratio.Cast(p.DType())))}}
 	})
 }

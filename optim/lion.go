@@ -33,11 +33,10 @@ func NewLion(params []nn.Named, rate Schedule, decay float64) *Lion {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (l *Lion) Step(grads []*sinter.Tensor) error {
-	return l.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return l.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p, m := value(l.params[i].Var, g), value(l.m[i], g)
-		rate := l.rate(i, l.Rate)
-		step := average(m, g, l.Beta1, c).Sign().Mul(c.of(rate, p))
-		next := shrunk(p, rate, l.decay(i, l.WeightDecay), c).Sub(step)
-		return []update{{l.m[i], average(m, g, l.Beta2, c)}, {l.params[i].Var, next}}
+		step := average(m, g, l.Beta1).Sign().Mul(l.rate(i, l.Rate, p))
+		next := shrunk(p, l.rateOf(i, l.Rate), l.decay(i, l.WeightDecay)).Sub(step)
+		return []update{{l.m[i], average(m, g, l.Beta2)}, {l.params[i].Var, next}}
 	})
 }

@@ -54,19 +54,19 @@ func NewMuon(params []nn.Named, rate, adamRate Schedule, decay float64, matrix f
 
 // Step gives every parameter its next value; see [Optimizer].
 func (u *Muon) Step(grads []*sinter.Tensor) error {
-	return u.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return u.apply(grads, func(i int, g *sinter.Tensor) []update {
 		decay := u.decay(i, u.WeightDecay)
 		if u.v[i] != nil {
-			return u.adam(i, g, c, moments{u.m[i], u.v[i], u.Beta1, u.Beta2, u.Epsilon, u.rate(i, u.AdamRate), decay})
+			return u.adam(i, g, moments{u.m[i], u.v[i], u.Beta1, u.Beta2, u.Epsilon, u.rateOf(i, u.AdamRate), decay})
 		}
-		p, rate := value(u.params[i].Var, g), u.rate(i, u.Rate)
-		m := average(value(u.m[i], g), g, u.Momentum, c)
+		p, rate := value(u.params[i].Var, g), u.rateOf(i, u.Rate)
+		m := average(value(u.m[i], g), g, u.Momentum)
 		n := m
 		if u.Nesterov {
-			n = average(m, g, u.Momentum, c)
+			n = average(m, g, u.Momentum)
 		}
 		x, scale := orthogonal(n)
-		next := shrunk(p, rate, decay, c).Sub(x.Mul(c.of(float64(rate*scale), p)))
+		next := shrunk(p, rate, decay).Sub(x.Mul(sinter.Fed(p, func() float64 { return float64(rate() * scale) })))
 		return []update{{u.m[i], m}, {u.params[i].Var, next}}
 	})
 }

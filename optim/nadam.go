@@ -1,8 +1,6 @@
 package optim
 
 import (
-	"math"
-
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/nn"
 )
@@ -35,17 +33,14 @@ func NewNAdam(params []nn.Named, rate Schedule) *NAdam {
 
 // Step gives every parameter its next value; see [Optimizer].
 func (n *NAdam) Step(grads []*sinter.Tensor) error {
-	t := n.steps + 1
-	ahead := n.Beta1 / (1 - power(n.Beta1, t+1))
-	now := (1 - n.Beta1) / (1 - power(n.Beta1, t))
-	root := math.Sqrt(1 - power(n.Beta2, t))
-	return n.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	ahead := func() float64 { return n.Beta1 / (1 - power(n.Beta1, n.steps+2)) }
+	now := func() float64 { return (1 - n.Beta1) / (1 - power(n.Beta1, n.steps+1)) }
+	return n.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p := value(n.params[i].Var, g)
-		rate := n.rate(i, n.Rate)
-		m := average(value(n.m[i], g), g, n.Beta1, c)
-		v := average(value(n.v[i], g), g.Mul(g), n.Beta2, c)
-		step := m.Mul(c.of(ahead, p)).Add(g.Mul(c.of(now, p))).Div(v.Sqrt().Div(c.of(root, p)).Add(c.of(n.Epsilon, p)))
-		next := shrunk(p, rate, n.decay(i, n.WeightDecay), c).Sub(step.Mul(c.of(rate, p)))
+		m := average(value(n.m[i], g), g, n.Beta1)
+		v := average(value(n.v[i], g), g.Mul(g), n.Beta2)
+		step := m.Mul(sinter.Fed(p, ahead)).Add(g.Mul(sinter.Fed(p, now))).Div(v.Sqrt().Div(n.root(n.Beta2, p)).Add(n.Epsilon))
+		next := shrunk(p, n.rateOf(i, n.Rate), n.decay(i, n.WeightDecay)).Sub(step.Mul(n.rate(i, n.Rate, p)))
 		return []update{{n.m[i], m}, {n.v[i], v}, {n.params[i].Var, next}}
 	})
 }

@@ -94,12 +94,10 @@ type update struct {
 
 // apply makes a step: rule returns the new values that a gradient leads to, and
 // all are set once all are known to be good.
-func (b *memory) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor, c *constants) []update) error {
+func (b *memory) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor) []update) error {
 	if len(grads) != len(b.params) {
 		return fmt.Errorf("optim: %d gradients for %d parameters", len(grads), len(b.params))
 	}
-	c := &constants{}
-	defer c.release()
 	var updates []update
 	for i, g := range grads {
 		if g == nil {
@@ -108,7 +106,7 @@ func (b *memory) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor
 		if err := fits(b.params[i], g); err != nil {
 			return err
 		}
-		for _, u := range rule(i, g.Detach(), c) {
+		for _, u := range rule(i, g.Detach()) {
 			if err := u.t.Err(); err != nil {
 				return fmt.Errorf("optim: parameter %s: %w", b.params[i].Name, err)
 			}
@@ -121,6 +119,12 @@ func (b *memory) apply(grads []*sinter.Tensor, rule func(i int, g *sinter.Tensor
 		}
 	}
 	b.steps++
+	for _, g := range grads {
+		if g != nil {
+			g.Scope().OnReplay(func() { b.steps++ })
+			break
+		}
+	}
 	return nil
 }
 

@@ -42,21 +42,21 @@ func NewRMSProp(params []nn.Named, rate Schedule, momentum float64, centred bool
 
 // Step gives every parameter its next value; see [Optimizer].
 func (r *RMSProp) Step(grads []*sinter.Tensor) error {
-	return r.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return r.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p := value(r.params[i].Var, g)
-		g = r.decayed(i, r.WeightDecay, p, g, c)
-		v := average(value(r.v[i], g), g.Mul(g), r.Alpha, c)
+		g = r.decayed(i, r.WeightDecay, p, g)
+		v := average(value(r.v[i], g), g.Mul(g), r.Alpha)
 		out := []update{{r.v[i], v}}
 		if r.a != nil {
-			a := average(value(r.a[i], g), g, r.Alpha, c)
+			a := average(value(r.a[i], g), g, r.Alpha)
 			out = append(out, update{r.a[i], a})
-			v = v.Sub(a.Mul(a)).Maximum(c.of(0, p)) // rounding may take it below
+			v = v.Sub(a.Mul(a)).Maximum(0) // rounding may take it below
 		}
-		d := g.Div(v.Sqrt().Add(c.of(r.Epsilon, p)))
+		d := g.Div(v.Sqrt().Add(r.Epsilon))
 		if r.u != nil {
-			d = value(r.u[i], g).Mul(c.of(r.Momentum, p)).Add(d)
+			d = value(r.u[i], g).Mul(r.Momentum).Add(d)
 			out = append(out, update{r.u[i], d})
 		}
-		return append(out, update{r.params[i].Var, p.Sub(d.Mul(c.of(r.rate(i, r.Rate), p)))})
+		return append(out, update{r.params[i].Var, p.Sub(d.Mul(r.rate(i, r.Rate, p)))})
 	})
 }

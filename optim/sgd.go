@@ -32,21 +32,19 @@ func NewMomentum(params []nn.Named, rate Schedule, momentum float64, nesterov bo
 
 // Step gives every parameter its next value; see [Optimizer].
 func (s *SGD) Step(grads []*sinter.Tensor) error {
-	return s.apply(grads, func(i int, g *sinter.Tensor, c *constants) []update {
+	return s.apply(grads, func(i int, g *sinter.Tensor) []update {
 		p := value(s.params[i].Var, g)
-		rate := s.rate(i, s.Rate)
-		g = s.decayed(i, s.WeightDecay, p, g, c)
+		g = s.decayed(i, s.WeightDecay, p, g)
 		var out []update
 		if s.velocity != nil {
-			mu := c.of(s.Momentum, p)
-			v := value(s.velocity[i], g).Mul(mu).Add(g)
+			v := value(s.velocity[i], g).Mul(s.Momentum).Add(g)
 			out = append(out, update{s.velocity[i], v})
 			if s.Nesterov {
-				g = g.Add(v.Mul(mu))
+				g = g.Add(v.Mul(s.Momentum))
 			} else {
 				g = v
 			}
 		}
-		return append(out, update{s.params[i].Var, p.Sub(g.Mul(c.of(rate, p)))})
+		return append(out, update{s.params[i].Var, p.Sub(g.Mul(s.rate(i, s.Rate, p)))})
 	})
 }
