@@ -8,24 +8,19 @@ import (
 // one, before they run each by itself.
 const maxApart = 4
 
-// together makes one of the open instances of a flush, so that independent work
-// fuses too (the update of many parameters, above all). They are put in an order
-// that does not depend on how goroutines interleaved. If their union changes from
-// flush to flush, as it does where many goroutines share a stream, they run
-// apart, each with its own plan.
+// together makes few of the open instances of a flush, each within the budget of
+// operations, so that independent work fuses too (the update of many parameters, above
+// all). They are put in an order that does not depend on how goroutines interleaved. If
+// their union changes from flush to flush, as it does where many goroutines share a
+// stream, they run apart, each with its own plan.
 func (s *Stream) together(open []*instance) []*instance {
 	if len(open) < 2 || s.c.compiler == nil || s.apart >= maxApart {
 		return open
 	}
-	total := 0
 	for _, in := range open {
-		total += len(in.recs)
 		if len(in.awaits) > 0 {
 			return open
 		}
-	}
-	if total > s.c.opt.MaxOps {
-		return open
 	}
 	paths := make(map[*instance][]uint32, len(open))
 	for _, in := range open {
@@ -33,18 +28,37 @@ func (s *Stream) together(open []*instance) []*instance {
 		paths[in] = slices.Clone(s.key.path)
 	}
 	slices.SortStableFunc(open, func(a, b *instance) int { return slices.Compare(paths[a], paths[b]) })
-	all := s.newInstance()
-	for _, in := range open {
-		all.absorb(in)
+	var out []*instance
+	known := true
+	for len(open) > 0 {
+		n, total := 1, len(open[0].recs)
+		for n < len(open) && total+len(open[n].recs) <= s.c.opt.MaxOps {
+			total += len(open[n].recs)
+			n++
+		}
+		all := open[0]
+		if n > 1 {
+			all = s.newInstance()
+			for _, in := range open[:n] {
+				all.absorb(in)
+			}
+			known = known && s.planned(all)
+		}
+		out, open = append(out, all), open[n:]
 	}
-	s.key.fill(all)
+	if known {
+		s.apart = 0
+	} else {
+		s.apart++
+	}
+	return out
+}
+
+// planned reports whether the cache knows the path of an instance.
+func (s *Stream) planned(in *instance) bool {
+	s.key.fill(in)
 	c := &s.c.cache
 	c.mu.Lock()
-	if c.find(s.key.path, nil) == nil {
-		s.apart++
-	} else {
-		s.apart = 0
-	}
-	c.mu.Unlock()
-	return []*instance{all}
+	defer c.mu.Unlock()
+	return c.find(s.key.path, nil) != nil
 }

@@ -15,8 +15,7 @@ func CrossEntropy(logits, labels *sinter.Tensor) *sinter.Tensor {
 	// Picking labels from the list of classes checks them, on the device; the
 	// comparison then marks one element of each row. Gradients flow through the
 	// selection only, so that the row program of the loss has no scatter.
-	list := sinter.On(deviceOf(logits)).Arange(0, classes, 1, sinter.I64)
-	defer list.Release()
+	list := arange(y, classes)
 	wrapped := sinter.Where(labels.Lt(0), classes, labels) // Gather counts those from the end
 	hit := list.Gather(0, wrapped).Unsqueeze(-1).Eq(list)
 	return sinter.Where(hit, y, 0).Sum(sinter.Over(-1)).Mean().Neg()

@@ -101,17 +101,14 @@ func quantized(bits int) op {
 			weights := int64(s[0]) * int64(s[1])
 			return Cost{Bytes: weights*int64(bits)/8 + weights/32*2, Moves: limit.Read}
 		},
-		state: func(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+		state: func(s []int, t ir.DType, d *sinter.Device) stateStep {
 			on := sinter.On(d)
 			w := input{t: t, shape: s}.make(on, 1)
 			q := w.Quantize(sinter.Scheme{Bits: bits, Per: sinter.PerBlock, Block: 32, Axis: 1, Scale: ir.F16})
 			w.Release()
 			x := input{t: t, shape: []int{1, s[1]}}.make(on, 2)
-			return func() (*sinter.Tensor, error) {
-				scope := sinter.NewScope("matvec", sinter.NoGrad())
-				defer scope.End()
-				y := scope.Keep(q.In(scope).Linear(scope.In(x)))
-				return y, q.Err()
+			return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
+				return list{q.In(s).Linear(s.In(x))}, q.Err()
 			}
 		}}
 }
@@ -222,31 +219,19 @@ func attentionCost(products float64, moved int) func(s []int, t ir.DType) Cost {
 
 // attentionGradient computes attention, and the gradients of its operands for a gradient of
 // ones.
-func attentionGradient(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
-	var operands, last list
+func attentionGradient(s []int, t ir.DType, d *sinter.Device) stateStep {
+	var operands list
 	for i, p := range tensors(3)(s[:4], t) {
 		operands = append(operands, p.make(sinter.On(d), uint64(i)+1))
 	}
-	return func() (*sinter.Tensor, error) {
-		for _, g := range last {
-			g.Release()
-		}
-		scope := sinter.NewScope("attention")
-		defer scope.End()
+	return func(scope *sinter.Scope) ([]*sinter.Tensor, error) {
 		var x list
 		for _, o := range operands {
 			x = append(x, scope.In(o).Track())
 		}
 		y := fn.Attention(x[0], x[1], x[2], fn.AttentionOptions{Causal: s[4] == 1})
 		grads, err := autodiff.VJP(list{y}, nil, x)
-		if err != nil {
-			return nil, err
-		}
-		last = list{scope.Keep(y.Detach())}
-		for _, g := range grads {
-			last = append(last, scope.Keep(g))
-		}
-		return nil, nil
+		return append(list{y.Detach()}, grads...), err
 	}
 }
 
@@ -273,7 +258,7 @@ func mlpCost(s []int, t ir.DType) Cost {
 	return Cost{Bytes: int64(7 * weights * t.Size()), Moves: limit.Copy, Work: 2 * float64(batch) * float64(3*weights-widths[0]*widths[1]), Unit: unit(t)}
 }
 
-func trainMLP(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+func trainMLP(s []int, t ir.DType, d *sinter.Device) stateStep {
 	g := sinter.NewGenerator(1)
 	on, at := sinter.On(d), nn.On(d)
 	model := nn.Sequential{nn.NewLinear(g, s[1], s[2], at)}
@@ -287,7 +272,7 @@ func trainMLP(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, err
 	})
 }
 
-func trainTransformer(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+func trainTransformer(s []int, t ir.DType, d *sinter.Device) stateStep {
 	on, g := sinter.On(d), sinter.NewGenerator(1)
 	model := nn.Sequential{}
 	for range s[4] {
@@ -300,7 +285,7 @@ func trainTransformer(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Ten
 }
 
 // training steps a model with Adam: forward, backward, update.
-func training(model nn.Layer, loss func(s *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor) func() (*sinter.Tensor, error) {
+func training(model nn.Layer, loss func(s *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor) stateStep {
 	params := nn.Trainable(model)
 	rule := optim.NewAdam(params, optim.Constant(1e-3))
 	var vars []*sinter.Var
@@ -308,9 +293,7 @@ func training(model nn.Layer, loss func(s *sinter.Scope, forward func(*sinter.Te
 		vars = append(vars, p.Var)
 	}
 	mode := nn.Training(sinter.NewGenerator(2))
-	return func() (*sinter.Tensor, error) {
-		s := sinter.NewScope("step")
-		defer s.End()
+	return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		l := loss(s, func(x *sinter.Tensor) *sinter.Tensor { return nn.Forward(mode, model, x) })
 		grads, err := autodiff.Gradients(l, vars...)
 		if err != nil {
@@ -319,6 +302,6 @@ func training(model nn.Layer, loss func(s *sinter.Scope, forward func(*sinter.Te
 		if err := rule.Step(grads); err != nil {
 			return nil, err
 		}
-		return s.Keep(l.Detach()), nil
+		return list{l.Detach()}, nil
 	}
 }

@@ -40,7 +40,7 @@ func quantizedLabel(s []int) string {
 }
 
 // multiplyDynamic multiplies x with one matrix after the other.
-func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) stateStep {
 	on := sinter.On(d)
 	x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
 	var weights []*sinter.Quantized
@@ -50,12 +50,10 @@ func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) func() (*sinter.Tens
 		w.Release()
 	}
 	next := 0
-	return func() (*sinter.Tensor, error) {
+	return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		q := weights[next]
 		next = (next + 1) % len(weights)
-		scope := sinter.NewScope("linear", sinter.NoGrad())
-		defer scope.End()
-		return scope.Keep(q.In(scope).LinearDynamic(scope.In(x))), nil
+		return list{q.In(s).LinearDynamic(s.In(x))}, nil
 	}
 }
 

@@ -76,16 +76,12 @@ func Copy(bytes int64) *Workload {
 }
 
 // adam steps one parameter with the same gradient.
-func adam(sizes []int, t ir.DType, d *sinter.Device) func() (*sinter.Tensor, error) {
+func adam(sizes []int, t ir.DType, d *sinter.Device) stateStep {
 	on := sinter.On(d)
 	p := nn.Named{Name: "p", Var: sinter.NewVar(input{t: t, shape: sizes}.make(on, 1))}
 	grad := input{t: t, shape: sizes}.make(on, 2)
 	rule := optim.NewAdam([]nn.Named{p}, optim.Constant(1e-4))
-	return func() (*sinter.Tensor, error) {
-		s := sinter.NewScope("adam")
-		defer s.End()
-		return nil, rule.Step(list{s.In(grad)})
-	}
+	return func(s *sinter.Scope) ([]*sinter.Tensor, error) { return nil, rule.Step(list{s.In(grad)}) }
 }
 
 var (

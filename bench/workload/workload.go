@@ -6,6 +6,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -45,11 +46,11 @@ type op struct {
 	cases       []variant
 	gpu         []variant // those of a GPU
 
-	// A function of its inputs, or else a state that steps on, with a result beside
-	// it or nil.
+	// A function of its inputs, or else a state that steps on, perhaps with a result
+	// beside it.
 	inputs func(sizes []int, t ir.DType) []input
 	call   func(sizes []int, in []*sinter.Tensor) []*sinter.Tensor
-	state  func(sizes []int, t ir.DType, d *sinter.Device) (step func() (*sinter.Tensor, error))
+	state  func(sizes []int, t ir.DType, d *sinter.Device) stateStep
 
 	// operator is the ONNX operator of the inputs, for a row that is recorded as what
 	// it is made of; nil where the function is exported as it is recorded.
@@ -57,6 +58,9 @@ type op struct {
 
 	cost func(sizes []int, t ir.DType) Cost
 }
+
+// stateStep makes a state step on: what it records belongs to a scope.
+type stateStep func(s *sinter.Scope) ([]*sinter.Tensor, error)
 
 // variant is sizes and a dtype in which an operation is measured.
 type variant struct {
@@ -203,83 +207,70 @@ func (k Kind) names(of func(*Workload) string) string {
 
 // Run is a workload on a device, ready to be measured. It is for one goroutine.
 type Run struct {
-	step    func() error
-	again   func() error // as a captured step; nil where that cannot be
-	release []*sinter.Tensor
+	dev      *sinter.Device
+	step     sinter.StepFunc
+	inputs   []*sinter.Tensor
+	options  []sinter.ScopeOption
+	captured *sinter.Step
 }
 
 // Step records one call and has the device run it. It does not wait for it; the
 // results are given up, so that the next call finds their memory.
-func (r *Run) Step() error { return r.step() }
+func (r *Run) Step() error {
+	s := sinter.NewScope("call", r.options...)
+	args := make([]*sinter.Tensor, len(r.inputs))
+	for i, x := range r.inputs {
+		args[i] = s.In(x)
+	}
+	out, err := r.step(s, args)
+	for i, y := range out {
+		out[i] = s.Keep(y)
+	}
+	s.End()
+	r.dev.Stream().Flush() // it runs before its results are given up
+	return errors.Join(err, give(out))
+}
 
 // Again is Step as one who calls a function again and again writes it: captured, so that
-// rounds after the first few are not recorded. Where that cannot be, as in a training
-// step whose rates change, it is Step.
+// rounds after the first few are not recorded.
 func (r *Run) Again() error {
-	if r.again != nil {
-		return r.again()
+	out, err := r.captured.Run(context.Background(), r.inputs...)
+	return errors.Join(err, give(out))
+}
+
+// give gives results up and returns the first error that one of them carries.
+func give(out []*sinter.Tensor) (first error) {
+	for _, y := range out {
+		if err := y.Err(); err != nil && first == nil {
+			first = err
+		}
+		y.Release()
 	}
-	return r.step()
+	return first
 }
 
 // Release gives back the inputs.
 func (r *Run) Release() {
-	for _, x := range r.release {
+	r.captured.Release()
+	for _, x := range r.inputs {
 		x.Release()
 	}
 }
 
 // Prepare makes the inputs of a workload on a device.
 func (w *Workload) Prepare(d *sinter.Device) *Run {
-	on, r := sinter.On(d), &Run{}
+	r := &Run{dev: d}
 	if w.of.state != nil {
 		step := w.of.state(w.Sizes, w.DType, d)
-		r.step = func() error {
-			y, err := step()
-			d.Stream().Flush() // it runs before its result is given up
-			if y == nil || err != nil {
-				return err
-			}
-			err = y.Err()
-			y.Release()
-			return err
+		r.step = func(s *sinter.Scope, _ []*sinter.Tensor) ([]*sinter.Tensor, error) { return step(s) }
+	} else {
+		for i, p := range w.of.inputs(w.Sizes, w.DType) {
+			r.inputs = append(r.inputs, p.make(sinter.On(d), uint64(i)+1))
 		}
-		return r
+		r.options = []sinter.ScopeOption{sinter.NoGrad()}
+		r.step = func(_ *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) { return w.of.call(w.Sizes, in), nil }
 	}
-	for i, p := range w.of.inputs(w.Sizes, w.DType) {
-		r.release = append(r.release, p.make(on, uint64(i)+1))
-	}
-	captured := sinter.Capture(d, func(_ *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
-		return w.of.call(w.Sizes, in), nil
-	})
-	r.again = func() error {
-		out, err := captured.Run(context.Background(), r.release...)
-		for _, y := range out {
-			y.Release()
-		}
-		return err
-	}
-	r.step = func() error {
-		s := sinter.NewScope(w.Op, sinter.NoGrad())
-		args := make([]*sinter.Tensor, len(r.release))
-		for i, x := range r.release {
-			args[i] = s.In(x)
-		}
-		out := w.of.call(w.Sizes, args)
-		for i, y := range out {
-			out[i] = s.Keep(y)
-		}
-		s.End()
-		d.Stream().Flush() // it runs before its results are given up
-		var first error
-		for _, y := range out {
-			if err := y.Err(); err != nil && first == nil {
-				first = err
-			}
-			y.Release()
-		}
-		return first
-	}
+	r.captured = sinter.Capture(d, r.step)
 	return r
 }
 

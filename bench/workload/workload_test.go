@@ -74,6 +74,14 @@ func TestGPUSteps(t *testing.T) {
 			if err := errors.Join(r.Step(), r.Step(), d.Sync(context.Background())); err != nil {
 				t.Fatal(err)
 			}
+			for range 5 {
+				if err := r.Again(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if st := r.captured.Stats(); !st.Captured {
+				t.Errorf("a step is not replayed: %+v", st)
+			}
 		})
 	}
 }
