@@ -130,6 +130,7 @@ func (r *digitsRun) state(ctx context.Context) ([][]byte, error) {
 type figures struct {
 	kernels, launches int
 	bytes, peak       int64
+	baseline          int64 // the peak of one operation per kernel, with no result in place of an operand
 }
 
 // figuresOf runs f and adds up the plans of its segments.
@@ -142,7 +143,7 @@ func (r *digitsRun) figuresOf(ctx context.Context, f func(context.Context) ([]fl
 		sum.kernels += e.Kernels
 		sum.launches += e.Launches
 		sum.bytes += e.Read + e.Written
-		sum.peak = max(sum.peak, e.Peak)
+		sum.peak, sum.baseline = max(sum.peak, e.Peak), max(sum.baseline, e.Unfused.Peak)
 	})
 	_, err = f(ctx)
 	if err == nil {

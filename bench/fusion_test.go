@@ -6,7 +6,8 @@ import (
 )
 
 // TestFusedNetworks: networks that learn and infer have the same bits fused and
-// unfused, and take fewer launches and bytes, and no more memory at once.
+// unfused, and take fewer launches and bytes, and no more memory at once than one
+// operation per kernel would.
 func TestFusedNetworks(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range networks {
@@ -30,7 +31,7 @@ func TestFusedNetworks(t *testing.T) {
 					}
 				}
 				f, u := figs[0], figs[1]
-				if f.launches >= u.launches || f.bytes >= u.bytes || f.peak > u.peak {
+				if f.launches >= u.launches || f.bytes >= u.bytes || f.peak > f.baseline {
 					t.Errorf("train %v: fused %+v, unfused %+v", train, f, u)
 				}
 				t.Logf("train %v: fused %+v, unfused %+v", train, f, u)

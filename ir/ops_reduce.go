@@ -200,9 +200,19 @@ func gradMatMul(g *GradContext) []Value {
 		grads[0] = g.reshapeBack(g.Do("matmul", []Value{d, g.transposed(z)}), xt, 0)
 	}
 	if g.Need[1] {
+		if len(zt.Shape) == 2 && len(sh) > 2 { // of all batches in one product, not one each and their sum
+			x, d = g.rows(x), g.rows(d)
+		}
 		grads[1] = g.reshapeBack(g.Do("matmul", []Value{g.transposed(x), d}), zt, 1)
 	}
 	return grads
+}
+
+// rows makes all axes but the last one axis.
+func (g *GradContext) rows(v Value) Value {
+	sh := g.Type(v).Shape
+	last := len(sh) - 1
+	return g.Do("reshape", []Value{v}, "shape", []int{sh[:last].Size(), sh[last]})
 }
 
 // transposed swaps the last two axes.

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Views: the operand's own elements in another arrangement. No view copies,
 // save a reshape whose operand no strides can express.
 
@@ -329,20 +331,8 @@ func inferSlice(r *Row, in []Type, a Attrs) ([]Type, error) {
 // a scatter-add into zeros along each axis that the slice does not take whole.
 func gradSlice(g *GradContext) []Value {
 	in := g.Type(g.In[0])
-	d := g.DOut[0]
-	for i := len(in.Shape) - 1; i >= 0; i-- {
-		start, size, step := g.Attrs[0].List[i], g.Attrs[1].List[i], g.Attrs[2].List[i]
-		if start == 0 && step == 1 && size == int64(in.Shape[i]) {
-			continue
-		}
-		dt := g.Type(d)
-		zeros := dt.Shape.Clone()
-		zeros[i] = in.Shape[i]
-		index := g.Do("iota", nil, "shape", []int64{size}, "dtype", I64)
-		it := Type{I64, Shape{}}
-		index = g.Do("add", []Value{g.Do("mul", []Value{index, g.Scalar(float64(step), it.DType)}), g.Scalar(float64(start), it.DType)})
-		base := g.Do("expand", []Value{g.Scalar(0, in.DType)}, "shape", zeros)
-		d = g.Do("scatter_add", []Value{base, index, d}, "axis", i)
+	if in.Shape.Equal(g.Type(g.DOut[0]).Shape) && !slices.ContainsFunc(g.Attrs[2].List, func(step int64) bool { return step != 1 }) {
+		return g.DOut // all of it
 	}
-	return []Value{d}
+	return []Value{g.Do("set_slice", []Value{g.zeros(in), g.DOut[0]}, "starts", g.Attrs[0].List, "sizes", g.Attrs[1].List, "steps", g.Attrs[2].List)}
 }

@@ -9,11 +9,12 @@ import (
 
 // MultiHeadAttention lets positions look at each other: queries, keys and values
 // are projected, split in heads, joined by [fn.Attention], merged and projected.
-// Parameters are named q_proj, k_proj, v_proj and out_proj.
+// Parameters are named q_proj, k_proj, v_proj and out_proj, or in_proj and out_proj.
 type MultiHeadAttention struct {
 	Q   *Linear `nn:"q_proj"`
 	K   *Linear `nn:"k_proj"`
 	V   *Linear `nn:"v_proj"`
+	In  *Linear `nn:"in_proj"` // instead of the three: their results side by side
 	Out *Linear `nn:"out_proj"`
 
 	Heads, KVHeads int
@@ -24,8 +25,8 @@ type MultiHeadAttention struct {
 }
 
 // NewMultiHeadAttention makes attention of a width in heads, whose number divides
-// it, with weights drawn by [GlorotUniform]. See [Causal], [KVHeads], [Rotary],
-// [DropoutRate] and [NoBias].
+// it, with weights drawn by [GlorotUniform]. See [Causal], [Packed], [KVHeads],
+// [Rotary], [DropoutRate] and [NoBias].
 func NewMultiHeadAttention(g *sinter.Generator, width, heads int, opts ...Option) *MultiHeadAttention {
 	o := makeOptions(opts)
 	a := &MultiHeadAttention{Heads: heads, KVHeads: heads, Causal: o.causal, Window: o.window, Dropout: o.dropout}
@@ -39,8 +40,12 @@ func NewMultiHeadAttention(g *sinter.Generator, width, heads int, opts ...Option
 		opts = append(opts[:len(opts):len(opts)], InitWith(GlorotUniform))
 	}
 	kv := over(width, heads) * a.KVHeads // negative, if heads does not divide width
-	a.Q = NewLinear(g, width, width, opts...)
-	a.K, a.V = NewLinear(g, width, kv, opts...), NewLinear(g, width, kv, opts...)
+	if o.packed {
+		a.In = NewLinear(g, width, width+2*kv, opts...)
+	} else {
+		a.Q = NewLinear(g, width, width, opts...)
+		a.K, a.V = NewLinear(g, width, kv, opts...), NewLinear(g, width, kv, opts...)
+	}
 	a.Out = NewLinear(g, width, width, opts...)
 	return a
 }
@@ -65,11 +70,33 @@ func (a *MultiHeadAttention) Attend(m Mode, query, key, value, mask *sinter.Tens
 
 // project makes heads; positions are those of queries and keys, nil from 0 on.
 func (a *MultiHeadAttention) project(query, key, value, positions *sinter.Tensor) (q, k, v *sinter.Tensor) {
-	q = fn.SplitHeads(a.Q.Forward(query), a.Heads)
-	k = fn.SplitHeads(a.K.Forward(key), a.KVHeads)
-	v = fn.SplitHeads(a.V.Forward(value), a.KVHeads)
+	if a.In != nil {
+		q, k, v = a.unpack(query, key, value)
+	} else {
+		q, k, v = a.Q.Forward(query), a.K.Forward(key), a.V.Forward(value)
+	}
+	q, k, v = fn.SplitHeads(q, a.Heads), fn.SplitHeads(k, a.KVHeads), fn.SplitHeads(v, a.KVHeads)
 	if a.Rotary != nil {
 		q, k = fn.RoPE(q, positions, *a.Rotary), fn.RoPE(k, positions, *a.Rotary)
+	}
+	return q, k, v
+}
+
+// unpack projects by the packed layer: once what is the same tensor.
+func (a *MultiHeadAttention) unpack(query, key, value *sinter.Tensor) (q, k, v *sinter.Tensor) {
+	parts := func(x *sinter.Tensor) []*sinter.Tensor {
+		y := a.In.Forward(x)
+		head := over(y.Dim(-1), a.Heads+2*a.KVHeads)
+		return y.Split(-1, head*a.Heads, head*a.KVHeads, head*a.KVHeads)
+	}
+	p := parts(query)
+	q, k, v = p[0], p[1], p[2]
+	if key != query {
+		p = parts(key)
+		k, v = p[1], p[2]
+	}
+	if value != key {
+		v = parts(value)[2]
 	}
 	return q, k, v
 }
@@ -111,10 +138,13 @@ type KVCache struct {
 
 // NewCache makes an empty cache for n sequences of up to capacity positions.
 func (a *MultiHeadAttention) NewCache(n, capacity int) *KVCache {
-	w := a.K.Weight.Borrow()
-	width := 0
-	if a.KVHeads > 0 {
-		width = w.Dim(0) / a.KVHeads
+	layer, heads := a.K, a.KVHeads
+	if a.In != nil {
+		layer, heads = a.In, a.Heads+2*a.KVHeads
+	}
+	w, width := layer.Weight.Borrow(), 0
+	if heads > 0 {
+		width = w.Dim(0) / heads
 	}
 	make := func() *sinter.Var {
 		v := sinter.NewVar(sinter.On(deviceOf(w)).Zeros(w.DType(), n, a.KVHeads, capacity, width))

@@ -242,3 +242,34 @@ func TestEmbedding(t *testing.T) {
 		t.Errorf("odd width: %v", err)
 	}
 }
+
+// TestPacked: one product gives what three give, whole and in a cache, also where keys
+// are of another sequence.
+func TestPacked(t *testing.T) {
+	g := sinter.NewGenerator(1)
+	x, z := wave(1, 2, 3, 8), wave(2, 2, 5, 8)
+	a := nn.NewMultiHeadAttention(g, 8, 4, f64, nn.KVHeads(2), nn.Rotary(100))
+	stir(t, a)
+	p := nn.NewMultiHeadAttention(g, 8, 4, f64, nn.KVHeads(2), nn.Rotary(100), nn.Packed())
+	for to, from := range map[*sinter.Var][]*sinter.Var{p.In.Weight: {a.Q.Weight, a.K.Weight, a.V.Weight}, p.In.Bias: {a.Q.Bias, a.K.Bias, a.V.Bias},
+		p.Out.Weight: {a.Out.Weight}, p.Out.Bias: {a.Out.Bias}} {
+		var parts []*sinter.Tensor
+		for _, v := range from {
+			parts = append(parts, v.Value().Detach())
+		}
+		if err := to.Set(sinter.Concat(0, parts...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "self", p.Forward(x), arrayOf(t, a.Forward(x)))
+	same(t, "cross", p.Attend(nn.Mode{}, x, z, z, nil), arrayOf(t, a.Attend(nn.Mode{}, x, z, z, nil)))
+	same(t, "all three", p.Attend(nn.Mode{}, x, z, z.Neg(), nil), arrayOf(t, a.Attend(nn.Mode{}, x, z, z.Neg(), nil)))
+	same(t, "cached", p.ForwardCached(x, p.NewCache(2, 4)), arrayOf(t, a.ForwardCached(x, a.NewCache(2, 4))))
+	gradients(t, "packed", p, p.Forward, wave(1, 1, 2, 8))
+	if n := names(p); !slices.Equal(n, []string{"in_proj.weight", "in_proj.bias", "out_proj.weight", "out_proj.bias"}) {
+		t.Errorf("parameters %v", n)
+	}
+	if err := nn.NewMultiHeadAttention(g, 8, 3, nn.Packed()).Forward(sinter.Ones(sinter.F32, 2, 3, 8)).Err(); err == nil {
+		t.Error("3 heads in a width of 8")
+	}
+}

@@ -26,6 +26,13 @@ func (e *Embedding) Forward(index *sinter.Tensor) *sinter.Tensor {
 	return w.Gather(0, sinter.Where(index.Lt(0), w.Dim(0), index))
 }
 
+// Logits is x·Weightᵀ: how like each row x [..., width] is, shape [..., count]. A
+// language model whose last layer is tied to its embedding ends with it (Press and Wolf,
+// Using the Output Embedding to Improve Language Models, 2017).
+func (e *Embedding) Logits(x *sinter.Tensor) *sinter.Tensor {
+	return x.MatMul(Use(e.Weight, x).Transpose())
+}
+
 // String describes the layer: Embedding(1000 × 64).
 func (e *Embedding) String() string { return describeTable("Embedding", e.Weight) }
 

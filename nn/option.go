@@ -22,6 +22,8 @@ type options struct {
 
 	window                            int
 	causal, gated, rms, bidirectional bool
+	packed                            bool
+	activation                        Layer // nil: the layer's own choice
 	kvHeads, layers                   int
 	rotary, dropout                   float64
 }
@@ -112,6 +114,13 @@ func Causal() Option { return func(o *options) { o.causal = true } }
 // Window makes attention look at the last n positions only, the query's own being
 // the last of them if it is causal.
 func Window(n int) Option { return func(o *options) { o.window = n } }
+
+// Packed makes attention project queries, keys and values by one product.
+func Packed() Option { return func(o *options) { o.packed = true } }
+
+// Activation is what the feed-forward part of a transformer block applies, instead of
+// its own choice.
+func Activation(l Layer) Option { return func(o *options) { o.activation = l } }
 
 // KVHeads is the number of heads of keys and values, of which the heads of queries
 // are a multiple; as many without it.

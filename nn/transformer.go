@@ -12,12 +12,15 @@ type FeedForward struct {
 }
 
 // NewFeedForward makes a layer with GELU, or with [SwiGLU] one that is gated by
-// SiLU (Shazeer, GLU Variants Improve Transformer, 2020).
+// SiLU (Shazeer, GLU Variants Improve Transformer, 2020); see [Activation] for others.
 func NewFeedForward(g *sinter.Generator, width, hidden int, opts ...Option) *FeedForward {
 	o := makeOptions(opts)
 	f := &FeedForward{Activation: GELU, Dropout: o.dropout}
 	if o.gated {
 		f.Gate, f.Activation = NewLinear(g, width, hidden, opts...), SiLU
+	}
+	if o.activation != nil {
+		f.Activation = o.activation
 	}
 	f.Up, f.Down = NewLinear(g, width, hidden, opts...), NewLinear(g, hidden, width, opts...)
 	return f
@@ -51,8 +54,8 @@ type TransformerBlock struct {
 }
 
 // NewTransformerBlock makes a block whose feed-forward part is hidden wide. It
-// takes the options of its parts: [Causal], [KVHeads], [Rotary], [SwiGLU], [RMS],
-// [NoBias], [DropoutRate].
+// takes the options of its parts: [Causal], [Packed], [KVHeads], [Rotary], [SwiGLU],
+// [Activation], [RMS], [NoBias], [DropoutRate].
 func NewTransformerBlock(g *sinter.Generator, width, heads, hidden int, opts ...Option) *TransformerBlock {
 	o := makeOptions(opts)
 	norm := func() Layer {

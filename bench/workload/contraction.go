@@ -267,7 +267,7 @@ func trainMLP(s []int, t ir.DType, d *sinter.Device) stateStep {
 	}
 	x := input{t: t, shape: s[:2]}.make(on, 1)
 	labels := input{t: ir.I64, shape: s[:1], below: s[len(s)-1]}.make(on, 2)
-	return training(model, func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
+	return training(model, optim.NewAdam(nn.Trainable(model), optim.Constant(1e-3)), func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
 		return nn.CrossEntropy(forward(scope.In(x)), scope.In(labels))
 	})
 }
@@ -279,17 +279,15 @@ func trainTransformer(s []int, t ir.DType, d *sinter.Device) stateStep {
 		model = append(model, nn.NewTransformerBlock(g, s[2], s[3], 4*s[2], nn.On(d), nn.Causal()))
 	}
 	x, target := input{t: t, shape: s[:3]}.make(on, 1), input{t: t, shape: s[:3]}.make(on, 2)
-	return training(model, func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
+	return training(model, optim.NewAdam(nn.Trainable(model), optim.Constant(1e-3)), func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
 		return forward(scope.In(x)).Sub(scope.In(target)).Square().Mean()
 	})
 }
 
-// training steps a model with Adam: forward, backward, update.
-func training(model nn.Layer, loss func(s *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor) stateStep {
-	params := nn.Trainable(model)
-	rule := optim.NewAdam(params, optim.Constant(1e-3))
+// training steps a model: forward, backward, update.
+func training(model nn.Layer, rule optim.Optimizer, loss func(s *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor) stateStep {
 	var vars []*sinter.Var
-	for _, p := range params {
+	for _, p := range rule.Params() {
 		vars = append(vars, p.Var)
 	}
 	mode := nn.Training(sinter.NewGenerator(2))

@@ -45,6 +45,7 @@ type op struct {
 	label       func(sizes []int) string // "" stands for the sizes with × between them
 	cases       []variant
 	gpu         []variant // those of a GPU
+	tiny        []int     // sizes of a test, where those of the cases cannot be cut down one by one
 
 	// A function of its inputs, or else a state that steps on, perhaps with a result
 	// beside it.
@@ -104,7 +105,7 @@ const (
 // All returns every workload of a kind of device, in the order of tables.
 func (k Kind) All() []*Workload {
 	var out []*Workload
-	for _, table := range [][]op{elementwise, rows, reductions, orders, products, quantizedProducts, convolutions, attentions, trainings} {
+	for _, table := range [][]op{elementwise, rows, reductions, orders, products, quantizedProducts, convolutions, attentions, trainings, models} {
 		for i := range table {
 			o := &table[i]
 			variants := o.cases
@@ -268,7 +269,9 @@ func (w *Workload) Prepare(d *sinter.Device) *Run {
 			r.inputs = append(r.inputs, p.make(sinter.On(d), uint64(i)+1))
 		}
 		r.options = []sinter.ScopeOption{sinter.NoGrad()}
-		r.step = func(_ *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) { return w.of.call(w.Sizes, in), nil }
+		r.step = func(_ *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
+			return w.of.call(w.Sizes, in), nil
+		}
 	}
 	r.captured = sinter.Capture(d, r.step)
 	return r

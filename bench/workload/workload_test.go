@@ -69,6 +69,9 @@ func TestGPUSteps(t *testing.T) {
 			for _, n := range w.Sizes {
 				small.Sizes = append(small.Sizes, min(n, 32))
 			}
+			if w.of.tiny != nil {
+				small.Sizes = w.of.tiny
+			}
 			r := small.Prepare(d)
 			defer r.Release()
 			if err := errors.Join(r.Step(), r.Step(), d.Sync(context.Background())); err != nil {

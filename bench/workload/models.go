@@ -1,0 +1,78 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/bench/limit"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+)
+
+// Whole models: language models in the shapes of published ones, with random weights
+// and tokens.
+
+var models = []op{
+	{group: "models", name: "train_gpt2", label: modelLabel, tiny: []int{2, 16, 2, 32, 2, 8}, state: trainGPT2, cost: gpt2Cost,
+		gpu: in(ir.BF16, []int{12, 768, 12, 50257, 8, 512})},
+}
+
+// modelLabel is the layers, the width, the vocabulary, and the rest: "12x768x50257/8x512".
+func modelLabel(s []int) string {
+	return fmt.Sprintf("%s/%s", times(s[0], s[1], s[3]), times(s[4:]...))
+}
+
+// gpt2 is a language model of the shape of GPT-2 (Radford and others, Language Models
+// are Unsupervised Multitask Learners, 2019): learned positions, normalisation before
+// each part, and a last layer that is tied to the embedding. Parameters are f32, what
+// layers compute has another precision: weights are cast where they are used.
+type gpt2 struct {
+	Tokens    *nn.Embedding
+	Positions *nn.LearnedPositions
+	Blocks    []*nn.TransformerBlock
+	Norm      *nn.LayerNorm
+	Precision ir.DType
+}
+
+// newGPT2 makes a model of layers, width, heads and vocabulary for tokens positions.
+func newGPT2(g *sinter.Generator, layers, width, heads, vocabulary, tokens int, precision ir.DType, opts ...nn.Option) *gpt2 {
+	opts = append(opts, nn.InitWith(nn.Normal(0.02)), nn.Causal(), nn.Packed(), nn.Activation(nn.GELUTanh))
+	m := &gpt2{Tokens: nn.NewEmbedding(g, vocabulary, width, opts...), Positions: nn.NewLearnedPositions(g, tokens, width, opts...),
+		Norm: nn.NewLayerNorm([]int{width}, opts...), Precision: precision}
+	for range layers {
+		m.Blocks = append(m.Blocks, nn.NewTransformerBlock(g, width, heads, 4*width, opts...))
+	}
+	return m
+}
+
+// Forward gives logits [n, length, vocabulary] of tokens [n, length].
+func (m *gpt2) Forward(tokens *sinter.Tensor) *sinter.Tensor { return m.ForwardMode(nn.Mode{}, tokens) }
+
+// ForwardMode is Forward in a mode.
+func (m *gpt2) ForwardMode(mode nn.Mode, tokens *sinter.Tensor) *sinter.Tensor {
+	x := m.Positions.Forward(m.Tokens.Forward(tokens)).Cast(m.Precision)
+	for _, b := range m.Blocks {
+		x = b.ForwardMode(mode, x)
+	}
+	return m.Tokens.Logits(m.Norm.Forward(x))
+}
+
+// gpt2Cost counts what every token passes, forward and back: the matrices of the
+// blocks, the last layer, and causal attention, half of 4·length·width. The parameters
+// are read and written as by [optim.Adam].
+func gpt2Cost(s []int, t ir.DType) Cost {
+	layers, width, vocabulary, tokens, length := float64(s[0]), float64(s[1]), float64(s[3]), float64(s[4]*s[5]), float64(s[5])
+	weights := 12*layers*width*width + vocabulary*width
+	return Cost{Bytes: int64(7 * weights * 4), Moves: limit.Copy, Work: 3 * (2*weights + 2*layers*length*width) * tokens, Unit: unit(t)}
+}
+
+func trainGPT2(s []int, t ir.DType, d *sinter.Device) stateStep {
+	model := newGPT2(sinter.NewGenerator(1), s[0], s[1], s[2], s[3], s[5], t, nn.On(d))
+	tokens := input{t: ir.I64, shape: s[4:], below: s[3]}.make(sinter.On(d), 1)
+	next := input{t: ir.I64, shape: s[4:], below: s[3]}.make(sinter.On(d), 2)
+	rule := optim.NewAdamW(nn.Trainable(model), optim.Constant(1e-4), 0.1)
+	return training(model, rule, func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
+		return nn.CrossEntropy(forward(scope.In(tokens)).Cast(sinter.F32), scope.In(next))
+	})
+}
