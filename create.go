@@ -62,6 +62,15 @@ func On(d *Device) Of { return Of{d.stream} }
 // OnStreamOf makes tensors on a stream.
 func OnStreamOf(s *Stream) Of { return Of{s} }
 
+// Beside makes tensors where operations on t are recorded, on the stream of its scope if
+// that has one: for what a function makes to use with t. They belong to no scope.
+func Beside(t *Tensor) Of {
+	if t.failure() != nil {
+		return Of{}
+	}
+	return Of{t.home()}
+}
+
 func (o Of) stream() *Stream {
 	if o.s == nil {
 		return DefaultDevice().stream

@@ -82,7 +82,7 @@ func (g *Generator) Shuffle(t *Tensor, axis int) *Tensor {
 
 // like draws uniform numbers where t is, and in its scope.
 func (g *Generator) like(t *Tensor, d DType, shape ...int) *Tensor {
-	return t.owned(g.Uniform(Of{t.stream()}, d, shape...))
+	return t.owned(g.Uniform(Of{t.home()}, d, shape...))
 }
 
 // owned makes a tensor that was drawn for t a member of its scope.
@@ -131,7 +131,7 @@ func (g *Generator) Multinomial(weights *Tensor, k int, replace bool) *Tensor {
 	last := len(s) - 1
 	w := t.Detach().Cast(F64)
 	if !replace {
-		noise := t.owned(g.Gumbel(Of{t.stream()}, F64, s...))
+		noise := t.owned(g.Gumbel(Of{t.home()}, F64, s...))
 		_, index := w.Log().Add(noise).TopK(k, -1, true)
 		return index
 	}
@@ -162,6 +162,6 @@ func (g *Generator) Dropout(t *Tensor, p float64) *Tensor {
 	case p == 1:
 		return Where(t.iota(I64, t.shape()...).Lt(0), t, 0)
 	}
-	keep := t.owned(g.Bernoulli(Of{t.stream()}, 1-p, t.shape()...))
+	keep := t.owned(g.Bernoulli(Of{t.home()}, 1-p, t.shape()...))
 	return Where(keep, t.Mul(1/(1-p)), 0)
 }

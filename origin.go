@@ -110,7 +110,7 @@ func GraphOf(t *Tensor) (Graph, error) {
 	if err := t.failure(); err != nil {
 		return Graph{}, err
 	}
-	return Graph{Stream: t.stream(), Scope: t.scope}, nil
+	return Graph{Stream: t.home(), Scope: t.scope}, nil
 }
 
 // At returns the graph for operations of which t is an operand or a result: with

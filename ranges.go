@@ -95,7 +95,7 @@ func (t *Tensor) FullLike(v any) *Tensor {
 	if err != nil {
 		return t.raise("full_like", err)
 	}
-	c := full(t.stream(), t.typ().Shape, s)
+	c := full(t.home(), t.typ().Shape, s)
 	return t.beside(c)
 }
 

@@ -54,6 +54,16 @@ func (t *Tensor) typ() ir.Type {
 // stream returns the stream that the value was recorded on. The tensor has one.
 func (t *Tensor) stream() *Stream { return t.v.Stream().Owner.(*Stream) }
 
+// home returns the stream on which operations on the tensor are recorded. The tensor
+// has one.
+func (t *Tensor) home() *Stream {
+	s := t.stream()
+	if t.scope != nil && t.scope.stream != nil && t.scope.stream.dev == s.dev {
+		return t.scope.stream
+	}
+	return s
+}
+
 // errored returns a tensor that carries an error.
 func errored(err error) *Tensor { return &Tensor{err: ir.AsError(err)} }
 

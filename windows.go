@@ -40,7 +40,7 @@ func (t *Tensor) iota(d DType, shape ...int) *Tensor {
 	if err := t.failure(); err != nil {
 		return errored(err)
 	}
-	c := indices(t.stream(), d, shape...)
+	c := indices(t.home(), d, shape...)
 	return t.beside(c)
 }
 

@@ -70,16 +70,25 @@ func (a *MultiHeadAttention) Attend(m Mode, query, key, value, mask *sinter.Tens
 
 // project makes heads; positions are those of queries and keys, nil from 0 on.
 func (a *MultiHeadAttention) project(query, key, value, positions *sinter.Tensor) (q, k, v *sinter.Tensor) {
+	q, k, v = a.heads(query, key, value)
+	if a.Rotary != nil {
+		if positions == nil {
+			positions = arange(k, max(q.Dim(-2), k.Dim(-2)))
+		}
+		r := fn.NewRotation(positions, q.Dim(-1), q.DType(), *a.Rotary)
+		q, k = r.Until(q.Dim(-2)).Turn(q), r.Until(k.Dim(-2)).Turn(k)
+	}
+	return q, k, v
+}
+
+// heads projects, and splits in heads.
+func (a *MultiHeadAttention) heads(query, key, value *sinter.Tensor) (q, k, v *sinter.Tensor) {
 	if a.In != nil {
 		q, k, v = a.unpack(query, key, value)
 	} else {
 		q, k, v = a.Q.Forward(query), a.K.Forward(key), a.V.Forward(value)
 	}
-	q, k, v = fn.SplitHeads(q, a.Heads), fn.SplitHeads(k, a.KVHeads), fn.SplitHeads(v, a.KVHeads)
-	if a.Rotary != nil {
-		q, k = fn.RoPE(q, positions, *a.Rotary), fn.RoPE(k, positions, *a.Rotary)
-	}
-	return q, k, v
+	return fn.SplitHeads(q, a.Heads), fn.SplitHeads(k, a.KVHeads), fn.SplitHeads(v, a.KVHeads)
 }
 
 // unpack projects by the packed layer: once what is the same tensor.
@@ -173,6 +182,14 @@ func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter
 	seen := []sinter.Range{sinter.All(), sinter.All(), sinter.Until(c.Length + n)}
 	o := fn.AttentionOptions{Causal: true, Window: a.Window}
 	y := a.Out.Forward(fn.MergeHeads(fn.Attention(q, keys.Slice(seen...).Cast(q.DType()), values.Slice(seen...).Cast(q.DType()), o)))
+	if y = c.take(y, keys, values); y.Err() == nil {
+		c.Length += n
+	}
+	return y
+}
+
+// take sets keys and values beside a result, unless that carries an error.
+func (c *KVCache) take(y, keys, values *sinter.Tensor) *sinter.Tensor {
 	if y.Err() != nil {
 		return y
 	}
@@ -182,6 +199,5 @@ func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter
 	if err := c.Value.Set(values); err != nil {
 		return sinter.Failed(err)
 	}
-	c.Length += n
 	return y
 }

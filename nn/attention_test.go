@@ -273,3 +273,40 @@ func TestPacked(t *testing.T) {
 		t.Error("3 heads in a width of 8")
 	}
 }
+
+// TestSteps: positions that are decoded one by one, at places on the device, give what
+// the whole sequence gives; captured ones what recorded ones give, bit for bit.
+func TestSteps(t *testing.T) {
+	g := sinter.NewGenerator(2)
+	for name, opts := range map[string][]nn.Option{"rotary": {nn.KVHeads(2), nn.Rotary(100), nn.SwiGLU(), nn.RMS(), nn.NoBias()}, "packed, window": {nn.Packed(), nn.Window(3)}} {
+		b := nn.NewTransformerBlock(g, 8, 4, 12, append(opts, f64, nn.Causal())...)
+		stir(t, b)
+		x := wave(6, 2, 9, 8)
+		want := b.Forward(x)
+		recorded, captured := b.Attention.NewCache(2, 9), b.Attention.NewCache(2, 9)
+		position := sinter.NewVar(sinter.Zeros(sinter.I64))
+		step := sinter.Capture(sinter.DefaultDevice(), func(s *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
+			at := nn.At(position.In(s))
+			y := b.ForwardStep(in[0], at, captured)
+			return []*sinter.Tensor{y}, position.Set(at.Position().Add(1))
+		})
+		for i := range 9 {
+			here := []sinter.Range{sinter.All(), sinter.Span(i, i+1)}
+			out, err := step.Run(t.Context(), x.Slice(here...).Mul(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, name, out[0], arrayOf(t, want.Slice(here...)))
+			y := b.ForwardStep(x.Slice(here...), nn.At(sinter.Full(i, sinter.I64)), recorded)
+			if !slices.Equal(data[float64](t, out[0]), data[float64](t, y)) {
+				t.Errorf("%s: position %d has other bits in a captured step", name, i)
+			}
+		}
+		if st := step.Stats(); st.Replayed < 5 {
+			t.Errorf("%s: %+v", name, st)
+		}
+		if y := b.ForwardStep(x, nn.At(sinter.Full(0, sinter.I64)), recorded); y.Err() == nil {
+			t.Error("many positions in a step")
+		}
+	}
+}

@@ -94,6 +94,44 @@ func (o *AttentionOptions) mask(q, k *sinter.Tensor) *sinter.Tensor {
 	return sinter.Where(shown, m, like(q, math.Inf(-1)))
 }
 
+// AttentionByScores is [Attention] as sums of products, softmax, and sums of products
+// again, with the scores in memory between them, in f32 for half precision: for few
+// queries, such as the one of a step of decoding, where launches are what takes time. Its
+// bits are not those of Attention. Mask is added to the scores, of a shape as there, or nil.
+func AttentionByScores(q, k, v, mask *sinter.Tensor, scale float64) *sinter.Tensor {
+	in := []*sinter.Tensor{q, k, v}
+	n := q.Rank()
+	if n < 3 || k.Rank() != n || v.Rank() != n || k.Dim(-3) == 0 || q.Dim(-3)%k.Dim(-3) != 0 || k.Dim(-3) != v.Dim(-3) {
+		return failed("attention_by_scores", in, "q %v, k %v and v %v do not fit: they have one rank, and the heads of q are a multiple of those of k and v",
+			q.Shape(), k.Shape(), v.Shape())
+	}
+	if scale == 0 {
+		scale = 1 / math.Sqrt(float64(max(q.Dim(-1), 1)))
+	}
+	// Heads that share keys have an axis of their own: [..., h, heads/h, l, s, d or e].
+	shape := q.Shape()
+	group := func(x *sinter.Tensor, tail ...int) *sinter.Tensor {
+		return x.Reshape(append(append(shape[:n-3:n-3], k.Dim(-3), shape[n-3]/k.Dim(-3)), tail...)...)
+	}
+	t, s := wide(q.DType()), k.Dim(-2)
+	each := func(x *sinter.Tensor) *sinter.Tensor { return x.Cast(t).Unsqueeze(-3, -4) }
+	x := group(q.Cast(t), shape[n-2], 1, shape[n-1]).Mul(each(k)).Sum(sinter.Over(-1)).Mul(scale)
+	x = x.Reshape(append(shape[:n-1:n-1], s)...)
+	if mask != nil {
+		x = x.Add(mask.Cast(t))
+	}
+	y := group(x.Softmax(-1), shape[n-2], s, 1).Mul(each(v)).Sum(sinter.Over(-2))
+	return y.Reshape(append(shape[:n-1:n-1], v.Dim(-1))...).Cast(q.DType())
+}
+
+// wide is the dtype in which one of half precision is summed.
+func wide(d sinter.DType) sinter.DType {
+	if d == sinter.F16 || d == sinter.BF16 {
+		return sinter.F32
+	}
+	return d
+}
+
 // Dropout sets elements to 0 with probability p, and scales the others by
 // 1/(1-p), by a draw of the generator.
 func Dropout(x *sinter.Tensor, p float64, g *sinter.Generator) *sinter.Tensor {
@@ -106,7 +144,7 @@ func Dropout(x *sinter.Tensor, p float64, g *sinter.Generator) *sinter.Tensor {
 	if x.Err() != nil {
 		return x
 	}
-	draw := g.Uniform(sinter.On(x.Device()), sinter.F32, x.Shape()...)
+	draw := g.Uniform(sinter.Beside(x), sinter.F32, x.Shape()...)
 	if s := x.Scope(); s != nil {
 		draw = s.Own(draw) // it goes when what it is for goes
 	}
@@ -147,47 +185,4 @@ func swapBefore(x *sinter.Tensor) *sinter.Tensor {
 	n := len(axes)
 	axes[n-3], axes[n-2] = n-2, n-3
 	return x.Permute(axes...)
-}
-
-// RoPEOptions configure RoPE.
-type RoPEOptions struct {
-	Base float64 // 10000
-	// Interleaved pairs neighbours 2i and 2i+1 (the original paper, GPT-J); else
-	// element i is paired with i + d/2 (GPT-NeoX, Llama).
-	Interleaved bool
-}
-
-// RoPE turns pairs of the elements of x [..., l, d], d even, by position times
-// Base^(-2i/d), for pair i. Positions are i64, and broadcast to [..., l]; nil means
-// 0, 1, ..., l-1.
-func RoPE(x, positions *sinter.Tensor, o RoPEOptions) *sinter.Tensor {
-	n, d := x.Rank(), x.Dim(-1)
-	if n < 2 || d%2 != 0 {
-		return failed("rope", []*sinter.Tensor{x}, "%v: the last of at least two axes has an even extent", x.Shape())
-	}
-	if o.Base == 0 {
-		o.Base = 10000
-	}
-	if positions == nil {
-		positions = arange(x, x.Dim(-2), sinter.I64)
-	}
-	// Angles in f64: positions are large where frequencies are not.
-	frequency := arange(x, d/2, sinter.F64).Mul(-2 / float64(d) * math.Log2(o.Base)).Exp2()
-	angle := positions.Cast(sinter.F64).Unsqueeze(-1).Mul(frequency)
-	cos, sin := angle.Cos().Cast(x.DType()), angle.Sin().Cast(x.DType())
-	if o.Interleaved {
-		s := x.Shape()
-		pairs := x.Reshape(append(s[:n-1:n-1], d/2, 2)...)
-		a, b := pairs.At(-1, 0), pairs.At(-1, 1)
-		return sinter.Stack(-1, a.Mul(cos).Sub(b.Mul(sin)), b.Mul(cos).Add(a.Mul(sin))).Reshape(s...)
-	}
-	ranges := make([]sinter.Range, n)
-	for i := range ranges {
-		ranges[i] = sinter.All()
-	}
-	ranges[n-1] = sinter.Until(d / 2)
-	a := x.Slice(ranges...)
-	ranges[n-1] = sinter.From(d / 2)
-	b := x.Slice(ranges...)
-	return sinter.Concat(-1, a.Mul(cos).Sub(b.Mul(sin)), b.Mul(cos).Add(a.Mul(sin)))
 }

@@ -162,3 +162,37 @@ func TestRoPE(t *testing.T) {
 		t.Errorf("heads have shape %v", s)
 	}
 }
+
+// TestAttentionByScores: it is attention, grouped, masked and in half precision.
+func TestAttentionByScores(t *testing.T) {
+	q, k, v := random(1, 2, 4, 3, 5), random(2, 2, 2, 6, 5), random(3, 2, 2, 6, 2)
+	mask := host{[]int{3, 6}, make([]float64, 18)}
+	for i := range mask.v {
+		if mask.v[i] = float64(i%4) / 4; i%5 == 1 {
+			mask.v[i] = math.Inf(-1)
+		}
+	}
+	scores := func(scale float64) func(in ...*sinter.Tensor) *sinter.Tensor {
+		return func(in ...*sinter.Tensor) *sinter.Tensor {
+			var m *sinter.Tensor
+			if len(in) > 3 {
+				m = in[3]
+			}
+			return fn.AttentionByScores(in[0], in[1], in[2], m, scale)
+		}
+	}
+	both(t, "plain", scores(0), attentionModel(q, k, v, 1/math.Sqrt(5), func(b, h, i, j int) float64 { return 0 }), q, k, v)
+	both(t, "mask", scores(0.3), attentionModel(q, k, v, 0.3, func(b, h, i, j int) float64 { return mask.at(i, j) }), q, k, v, mask)
+	half := func(h host) *sinter.Tensor { return h.tensor().Cast(sinter.BF16) }
+	got, want := fn.AttentionByScores(half(q), half(k), half(v), nil, 0), fn.Attention(half(q), half(k), half(v), fn.AttentionOptions{})
+	for i, x := range data(t, got.Sub(want)) {
+		if got.DType() != sinter.BF16 || math.Abs(x) > 0.01 {
+			t.Errorf("in bf16, element %d of %v is off by %v", i, got, x)
+		}
+	}
+	for _, y := range []*sinter.Tensor{fn.AttentionByScores(half(k), half(q), half(q), nil, 0), fn.AttentionByScores(half(q), half(k), sinter.Ones(sinter.BF16), nil, 0)} {
+		if y.Err() == nil {
+			t.Error("no error for heads that do not fit")
+		}
+	}
+}

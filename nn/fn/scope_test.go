@@ -35,7 +35,8 @@ func TestScopes(t *testing.T) {
 		"attention": func(x, w, c, q *sinter.Tensor) *sinter.Tensor {
 			return fn.Attention(q, q, q, fn.AttentionOptions{Causal: true, Mask: q.Slice(sinter.All(), sinter.All(), sinter.All(), sinter.Until(3)).Gt(-10)})
 		},
-		"rope": func(x, w, c, q *sinter.Tensor) *sinter.Tensor { return fn.RoPE(q, nil, fn.RoPEOptions{}) },
+		"scores": func(x, w, c, q *sinter.Tensor) *sinter.Tensor { return fn.AttentionByScores(q, q, q, nil, 0) },
+		"rope":   func(x, w, c, q *sinter.Tensor) *sinter.Tensor { return fn.RoPE(q, nil, fn.RoPEOptions{}) },
 		"entropy": func(x, w, c, q *sinter.Tensor) *sinter.Tensor {
 			return loss.CrossEntropy(q, q.ArgMax(-1), loss.Options{Smoothing: 0.1})
 		},
