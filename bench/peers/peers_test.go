@@ -83,6 +83,7 @@ func TestGPUPeers(t *testing.T) {
 			for _, ask := range []Request{
 				{Workload: "relu_mul_add", Sizes: []int{1000}, DType: "bf16"}, {Workload: "linear_gelu", Sizes: []int{64, 32, 16}, DType: "bf16"},
 				{Workload: "train_mlp2", Sizes: []int{8, 16, 32, 32, 10}, DType: "f32"}, {Workload: "train_transformer", Sizes: []int{2, 16, 32, 4, 2}, DType: "f32"},
+				{Workload: "train_gpt2", Sizes: []int{2, 32, 2, 64, 2, 16}, DType: "bf16"}, {Workload: "decode_llama", Sizes: []int{2, 32, 4, 2, 48, 64, 16}, DType: "bf16"},
 			} {
 				ask.Warmup, ask.Rounds, ask.MS = 1, 2, 1
 				for range 2 {

@@ -279,7 +279,7 @@ def train_mlp(sizes, dtype):
         net.append(torch.nn.Linear(*widths[i:i + 2]))
     net.to(DTYPES[dtype])
     x, labels = values(dtype, batch, widths[0]), torch.randint(0, widths[-1], (batch,))
-    return training(net, lambda: F.cross_entropy(net(x), labels))
+    return training(adam_of(net), lambda: F.cross_entropy(net(x), labels))
 
 
 def train_transformer(sizes, dtype):
@@ -290,11 +290,14 @@ def train_transformer(sizes, dtype):
     mask = torch.full((length, length), float("-inf")).triu(1)
     # What does not know the mask looks at it, and waits for a GPU to do so.
     known = {"is_causal": True} if "is_causal" in inspect.signature(net.forward).parameters else {}
-    return training(net, lambda: (net(x, mask, **known) - target).square().mean())
+    return training(adam_of(net), lambda: (net(x, mask, **known) - target).square().mean())
 
 
-def training(net, loss_of):
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, **ADAM)
+def adam_of(net):
+    return torch.optim.Adam(net.parameters(), lr=1e-3, **ADAM)
+
+
+def training(optimizer, loss_of):
     loss, step = compiled(loss_of), step_of(optimizer)
 
     def run():
@@ -304,10 +307,89 @@ def training(net, loss_of):
     return run
 
 
+def train_gpt2(sizes, dtype):
+    """Parameters are f32, and cast where they are used; what layers compute is of the dtype, the loss f32."""
+    layers, width, heads, vocabulary, batch, length = sizes
+    half, params = DTYPES[dtype], []
+
+    def parameter(x):
+        params.append(torch.nn.Parameter(x))
+        return params[-1]
+
+    def linear(n, m):
+        return parameter(0.02 * torch.randn(m, n)), parameter(torch.zeros(m))
+
+    def norm():
+        return parameter(torch.ones(width)), parameter(torch.zeros(width))
+
+    def apply_linear(x, layer):
+        return F.linear(x, *(p.to(half) for p in layer))
+
+    def apply_norm(x, layer):
+        return F.layer_norm(x, (width,), *(p.to(half) for p in layer), 1e-5)
+
+    table, places = parameter(0.02 * torch.randn(vocabulary, width)), parameter(0.02 * torch.randn(length, width))
+    blocks = [(norm(), linear(width, 3 * width), linear(width, width), norm(), linear(width, 4 * width), linear(4 * width, width))
+              for _ in range(layers)]
+    last = norm()
+    tokens, following = (torch.randint(0, vocabulary, (batch, length)) for _ in range(2))
+
+    def loss():
+        x = (F.embedding(tokens, table) + places).to(half)
+        for norm1, packed, out, norm2, up, down in blocks:
+            q, k, v = (y.view(batch, length, heads, -1).transpose(1, 2) for y in apply_linear(apply_norm(x, norm1), packed).chunk(3, -1))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + apply_linear(y.transpose(1, 2).reshape(batch, length, width), out)
+            x = x + apply_linear(F.gelu(apply_linear(apply_norm(x, norm2), up), approximate="tanh"), down)
+        logits = F.linear(apply_norm(x, last), table.to(half)).float()
+        return F.cross_entropy(logits.view(-1, vocabulary), following.view(-1))
+    return training(torch.optim.AdamW(params, lr=1e-4, weight_decay=0.1, **ADAM), loss)
+
+
+@inference
+def decode_llama(sizes, dtype):
+    layers, width, heads, kv_heads, hidden, vocabulary, context = sizes
+    t, head = DTYPES[dtype], width // heads
+    kv, group = head * kv_heads, heads // kv_heads
+
+    def weight(n, m):
+        return (0.02 * torch.randn(m, n)).to(t)
+
+    table, one = weight(width, vocabulary), torch.ones(width, dtype=t)
+    blocks = [(weight(width, width + 2 * kv), weight(width, width), weight(width, 2 * hidden), weight(hidden, width),
+               torch.zeros(1, kv_heads, context, head, dtype=t), torch.zeros(1, kv_heads, context, head, dtype=t)) for _ in range(layers)]
+    token, position, everywhere = torch.zeros(1, 1, dtype=torch.long), torch.tensor([context - 1]), torch.arange(context)
+    frequency = 500000 ** (-torch.arange(0, head, 2).double() / head)
+
+    def run():
+        angle = position.double() * frequency
+        cos, sin = angle.cos().to(t), angle.sin().to(t)
+        seen = (everywhere <= position).view(1, 1, 1, context)
+
+        def turn(x):
+            a, b = x.chunk(2, -1)
+            return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+        x = F.embedding(token, table)
+        for packed, out, up, down, keys, values in blocks:
+            q, k, v = F.linear(F.rms_norm(x, (width,), one, 1e-5), packed).split((width, kv, kv), -1)
+            keys.index_copy_(2, position, turn(k.view(1, kv_heads, 1, head)))
+            values.index_copy_(2, position, v.view(1, kv_heads, 1, head))
+            # Heads that share keys are queries of one.
+            q = turn(q.view(1, kv_heads, group, head))
+            x = x + F.linear(F.scaled_dot_product_attention(q, keys, values, attn_mask=seen).reshape(1, 1, width), out)
+            gate, y = F.linear(F.rms_norm(x, (width,), one, 1e-5), up).chunk(2, -1)
+            x = x + F.linear(F.silu(gate) * y, down)
+        logits = F.linear(F.rms_norm(x, (width,), one, 1e-5), table)
+        token.copy_(logits.argmax(-1))
+        return logits
+    return run
+
+
 WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, chain10, adam, softmax, log_softmax, layer_norm, rms_norm,
                                      cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, gather_rows,
                                      scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention, attention_gradient,
-                                     train_mlp, train_transformer)}
+                                     train_mlp, train_transformer, train_gpt2, decode_llama)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
                   "matmul_packed": matmul, "train_mlp2": train_mlp})
 
