@@ -253,8 +253,13 @@ func (st *Step) round(in []*Tensor) (out []*Tensor, r *roundRecord, refused *fus
 		return nil, nil, &fusion.CaptureRefused{Reason: CaptureFailed, Detail: err.Error()}, err
 	}
 	for _, t := range made {
-		out = append(out, scope.Keep(t).Detach())
+		t = scope.Keep(t).Detach()
+		if t.failure() == nil {
+			t.v.Want()
+		}
+		out = append(out, t)
 	}
+	seen.want()
 	scope.End()
 	st.dev.steps.seen.Store(nil)
 	if cerr != nil {

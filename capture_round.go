@@ -86,6 +86,20 @@ type roundRecord struct {
 	acts     []act
 }
 
+// want has the values stored that variables were given.
+func (r *roundSeen) want() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.uses {
+		u := &r.uses[i]
+		u.v.mu.Lock()
+		if t := u.v.value; u.set && t.failure() == nil {
+			t.v.Want()
+		}
+		u.v.mu.Unlock()
+	}
+}
+
 // finish ends the capture of a round.
 func (r *roundSeen) finish(capture *fusion.Capture, in []*fusion.Value, out []*Tensor) (*roundRecord, error) {
 	r.mu.Lock()

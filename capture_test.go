@@ -300,6 +300,39 @@ func TestCaptureRefusals(t *testing.T) {
 	}
 }
 
+// TestCaptureLarge: results and variables that the round itself consumes are stored,
+// however large, also if a budget cut the round behind them.
+func TestCaptureLarge(t *testing.T) {
+	ctx := context.Background()
+	for _, ops := range []int{0, 5} {
+		d := stepDevice(t, sinter.WithFusionOptions(fusion.Options{MaxOps: ops}))
+		on := sinter.On(d)
+		const n = 1 << 15 // 128 KB, more than what is stored in any case
+		v := sinter.NewVar(on.Zeros(sinter.F32, n))
+		step := sinter.Capture(d, func(s *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
+			x := v.In(s).Detach().Add(in[0])
+			y := x.Mul(2)
+			z := y.Sub(1).Exp().Log().Sqrt().Sum()
+			return []*sinter.Tensor{y, z}, v.Set(x)
+		})
+		for round := 1; round <= 8; round++ {
+			out, err := step.Run(ctx, on.Ones(sinter.F32, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 8 && bitsOf(t, out[0])[n-1] != math.Float32bits(16) {
+				t.Error(out[0])
+			}
+			for _, t := range out {
+				t.Release()
+			}
+		}
+		if st := step.Stats(); !st.Captured {
+			t.Errorf("%d operations a segment: %+v", ops, st)
+		}
+	}
+}
+
 // TestCaptureGuards: a captured step sees a variable frozen, one of another layout,
 // and one set by the round before.
 func TestCaptureGuards(t *testing.T) {

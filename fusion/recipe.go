@@ -70,6 +70,21 @@ func (s *Stream) materialize(v *Value) error {
 	return nil
 }
 
+// Want has a value stored by the segment that computes it, though it is consumed there:
+// somebody will look at it. If that has run without storing it, the next one does.
+func (v *Value) Want() {
+	s := v.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case v.released.Load() || v.st.Load() != nil || v.inst == nil:
+	case v.inst.sealed:
+		s.learn(v.inst, v.pos)
+	default:
+		v.inst.demand(v.pos)
+	}
+}
+
 // learn marks a result of the plan that ran the instance, to be stored from now on.
 func (s *Stream) learn(in *instance, pos int32) {
 	e := in.entry
