@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/bench/limit"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/nn/loss"
 	"github.com/sinter-go/sinter/optim"
 )
 
@@ -75,7 +76,7 @@ func trainGPT2(s []int, t ir.DType, d *sinter.Device) stateStep {
 	next := input{t: ir.I64, shape: s[4:], below: s[3]}.make(sinter.On(d), 2)
 	rule := optim.NewAdamW(nn.Trainable(model), optim.Constant(1e-4), 0.1)
 	return training(model, rule, func(scope *sinter.Scope, forward func(*sinter.Tensor) *sinter.Tensor) *sinter.Tensor {
-		return nn.CrossEntropy(forward(scope.In(tokens)).Cast(sinter.F32), scope.In(next))
+		return loss.CrossEntropy(forward(scope.In(tokens)).Cast(sinter.F32), scope.In(next), loss.Options{})
 	})
 }
 
