@@ -71,6 +71,10 @@ const (
 	checkEvery  = 64 // replays between rounds that are recorded all the same
 	stepKinds   = 4  // sets of input types that a step is captured for
 	maxMisses   = 4  // rounds of another kind before a capture is given up
+
+	// wideSegments is how much longer segments of a step are: half of a training step
+	// of a dozen layers. What is cut apart does not fuse.
+	wideSegments = 4
 )
 
 // stepKind is a step for inputs of certain types.
@@ -85,7 +89,9 @@ type stepKind struct {
 
 // Capture makes a step of a function. Nothing runs yet.
 func Capture(d *Device, f StepFunc) *Step {
-	return &Step{dev: d, f: f, stream: d.NewStream(context.Background()), stats: StepStats{Reasons: map[fusion.CaptureReason]int64{}}}
+	st := &Step{dev: d, f: f, stream: d.NewStream(context.Background()), stats: StepStats{Reasons: map[fusion.CaptureReason]int64{}}}
+	st.stream.fs.Widen(wideSegments)
+	return st
 }
 
 // Stats returns what became of the rounds so far.

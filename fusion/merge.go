@@ -32,7 +32,7 @@ func (s *Stream) together(open []*instance) []*instance {
 	known := true
 	for len(open) > 0 {
 		n, total := 1, len(open[0].recs)
-		for n < len(open) && total+len(open[n].recs) <= s.c.opt.MaxOps {
+		for n < len(open) && total+len(open[n].recs) <= s.ops {
 			total += len(open[n].recs)
 			n++
 		}

@@ -476,7 +476,7 @@ func (s *Stream) arrived(in *instance, cut Cut) bool {
 	case CutFlush, CutScope:
 		waits = false
 	case CutOps, CutBytes:
-		waits = s.off || len(in.recs) >= heldBudgets*s.c.opt.MaxOps
+		waits = s.off || len(in.recs) >= heldBudgets*s.ops
 	}
 	missing := in.awaits[:0]
 	for _, a := range in.awaits {

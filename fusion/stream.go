@@ -28,6 +28,7 @@ type Stream struct {
 	off bool
 
 	mu    sync.Mutex
+	ops   int         // the budget of a segment
 	open  []*instance // one per connected component, in order of their first operation
 	cuts  map[Cut]int64
 	fresh *fresh // stored since the last flush, and not yet watched
@@ -45,7 +46,7 @@ type Stream struct {
 // NewStream makes a stream. The end of ctx ends waits for room in the device's
 // queue; work not submitted by then becomes errors of kind [ir.ErrCancelled].
 func (c *Client) NewStream(ctx context.Context) *Stream {
-	s := &Stream{c: c, ctx: ctx, off: c.opt.Off, cuts: map[Cut]int64{}, fresh: new(fresh)}
+	s := &Stream{c: c, ctx: ctx, off: c.opt.Off, ops: c.opt.MaxOps, cuts: map[Cut]int64{}, fresh: new(fresh)}
 	runtime.AddCleanup(s, (*fresh).watch, s.fresh) // others may still read them
 	c.streams.add(s)
 	return s
@@ -58,6 +59,15 @@ func (s *Stream) SetFusion(on bool) {
 	defer s.mu.Unlock()
 	s.flush(CutFlush)
 	s.off = !on
+}
+
+// Widen makes the budget of operations of the stream's segments so many times what
+// the options say: for work that comes again as it is, so that plans are found once and
+// waiting for the end of a segment costs nothing.
+func (s *Stream) Widen(times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ops = times * s.c.opt.MaxOps
 }
 
 // Cuts counts why segments ended.
@@ -122,7 +132,7 @@ func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, ou
 		inst.bytes += types[i].Bytes()
 	}
 	switch {
-	case s.off || len(inst.recs) >= s.c.opt.MaxOps:
+	case s.off || len(inst.recs) >= s.ops:
 		s.run(inst, CutOps)
 	case inst.bytes >= s.c.opt.MaxBytes:
 		s.run(inst, CutBytes)
