@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/sinter-go/sinter"
-	"github.com/sinter-go/sinter/nn"
 )
 
 // Augment changes a sample in place. The random numbers are its own, and depend
@@ -28,13 +27,12 @@ func (r *random) of(i int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.seed, r.step<<20|uint64(i)))
 }
 
-// mode is that of the part of a step that begins at sample i. What layers draw
-// depends on seed, step and part alone, so that a resumed training draws the same.
-func (r *random) mode(i int) nn.Mode {
-	g := sinter.NewGenerator(r.seed ^ modeStream)
-	g.SetDraws(r.step<<32 | uint64(i)<<12)
-	return nn.Training(g)
-}
+// generator is for the parts of steps, and draws is how many draws it has made before
+// the part that begins at sample i. What layers draw depends on seed, step and part
+// alone, so that a resumed training draws the same.
+func (r *random) generator() *sinter.Generator { return sinter.NewGenerator(r.seed ^ modeStream) }
+
+func (r *random) draws(i int) uint64 { return r.step<<32 | uint64(i)<<12 }
 
 // load puts rows of the training set on the device: f32 samples of shape [batch,
 // features] and i64 labels of shape [batch].

@@ -49,6 +49,13 @@ type Loop struct {
 	// become 0.
 	Scaler *optim.Scaler
 
+	// Capture has steps replayed that come again as they were ([sinter.Capture]): what
+	// the model, the loss and the optimizer record then costs nothing any more, and
+	// the bits are the same. They must do nothing beside recording but what
+	// [sinter.Scope.OnReplay] is told. With a Scaler, which reads gradients, every step
+	// is recorded.
+	Capture bool
+
 	// Augment, if set, changes a copy of a sample before it is used. What it
 	// does may depend on the sample and the random numbers alone.
 	Augment Augment
@@ -106,8 +113,10 @@ func (l *Loop) Run(ctx context.Context) (Report, error) {
 	if err := l.check(); err != nil {
 		return l.done, err
 	}
+	steps := l.begin()
+	defer steps.end()
 	for l.done.Epoch < l.Epochs && (l.Stop == nil || len(l.history) == 0 || !l.Stop(l.History())) {
-		r, err := l.epoch(ctx, l.done.Epoch)
+		r, err := l.epoch(ctx, steps, l.done.Epoch)
 		if err != nil {
 			return l.done, err
 		}
@@ -171,18 +180,17 @@ func (l *Loop) check() error {
 }
 
 // epoch makes the steps of an epoch, counted from 0, and evaluates.
-func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
+func (l *Loop) epoch(ctx context.Context, steps *steps, epoch int) (Report, error) {
 	began := time.Now()
-	dev := deviceOf(l.Optimizer.Params())
-	total := sinter.NewVar(sinter.On(dev).Zeros(sinter.F32))
-	total.Freeze()
-	defer func() { total.Borrow().Release() }()
+	if err := steps.total.Set(sinter.On(steps.dev).Zeros(sinter.F32)); err != nil {
+		return Report{}, err
+	}
 	step := epoch * l.Steps()
 	for rows := range l.Train.Batches(l.batch(), l.Seed, epoch) {
 		if ctx.Err() != nil {
 			return Report{}, context.Cause(ctx)
 		}
-		if err := l.step(ctx, dev, rows, l.random(step), total); err != nil {
+		if err := steps.step(ctx, rows, l.random(step)); err != nil {
 			return Report{}, fmt.Errorf("train: epoch %d, step %d: %w", epoch+1, step+1, err)
 		}
 		step++
@@ -190,7 +198,7 @@ func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
 			l.Events.Step(Progress{Epoch: epoch + 1, Epochs: l.Epochs, Step: step, Steps: l.Epochs * l.Steps()})
 		}
 	}
-	sum, err := sinter.Item[float32](ctx, total.Borrow())
+	sum, err := sinter.Item[float32](ctx, steps.total.Borrow())
 	if err != nil {
 		return Report{}, fmt.Errorf("train: epoch %d: %w", epoch+1, err)
 	}
@@ -199,7 +207,7 @@ func (l *Loop) epoch(ctx context.Context, epoch int) (Report, error) {
 		return Report{}, fmt.Errorf("train: epoch %d: %w (%v); a lower learning rate may help", epoch+1, ErrDiverged, r.Loss)
 	}
 	if l.Test != nil {
-		p, err := Predict(ctx, l.Model, dev, l.Test)
+		p, err := Predict(ctx, l.Model, steps.dev, l.Test)
 		if err != nil {
 			return Report{}, fmt.Errorf("train: epoch %d: evaluation: %w", epoch+1, err)
 		}
