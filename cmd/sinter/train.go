@@ -135,7 +135,7 @@ func newTraining(dev *sinter.Device, s settings) (*training, error) {
 		return nil, err
 	}
 	n := newNet(dev, s.Seed, s.Hidden)
-	loop := &train.Loop{Model: n, Train: learn, Test: test, Epochs: s.Epochs, Batch: s.Batch, Seed: s.Seed}
+	loop := &train.Loop{Model: n, Train: learn, Test: test, Epochs: s.Epochs, Batch: s.Batch, Seed: s.Seed, Capture: true}
 	total := int64(s.Epochs) * int64(loop.Steps())
 	loop.Optimizer = optim.NewAdamW(nn.Params(n), optim.Cosine(s.LR, 0, total), weightDecay)
 	loop.Augment = sometimesShift
