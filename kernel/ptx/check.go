@@ -76,6 +76,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	switch parts[0] {
 	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
+	case "match":
+		return need(3, b32, t, b32)
 	case "cp":
 		if len(in.args) < 2 { // of a group of copies
 			return 0, false, nil, nil
@@ -99,7 +101,7 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		return need(3, t, t, b32)
 	case "mov", "not", "sqrt", "neg", "rcp":
 		return need(2, t, t)
-	case "bfind":
+	case "bfind", "popc":
 		return need(2, b32, t)
 	case "cvt":
 		to, ok := classOfType(parts[len(parts)-2])

@@ -215,7 +215,7 @@ func parseOperand(s string) (operand, error) {
 		}
 		return o, nil
 	case s[0] == '%':
-		if strings.Contains(s, ".") {
+		if strings.Contains(s, ".") || s == "%lanemask_lt" {
 			return operand{kind: opndSpecial, name: s}, nil
 		}
 		return operand{kind: opndReg, name: s}, nil

@@ -333,21 +333,21 @@ func (e *emitter) upperLane(distance int) reg {
 }
 
 // laneHead is the lane number, computed in the head.
-func (e *emitter) laneHead() reg {
-	if r, ok := e.consts["lane"]; ok {
+func (a *asm) laneHead() reg {
+	if r, ok := a.consts["lane"]; ok {
 		return r
 	}
-	r := e.def(b32, "and.b32", e.tidHead(), "31")
-	e.consts["lane"] = r
+	r := a.def(b32, "and.b32", a.tidHead(), "31")
+	a.consts["lane"] = r
 	return r
 }
 
-func (e *emitter) tidHead() reg {
-	if r, ok := e.consts["tid"]; ok {
+func (a *asm) tidHead() reg {
+	if r, ok := a.consts["tid"]; ok {
 		return r
 	}
-	r := e.def(b32, "mov.u32", "%tid.x")
-	e.consts["tid"] = r
+	r := a.def(b32, "mov.u32", "%tid.x")
+	a.consts["tid"] = r
 	return r
 }
 

@@ -9,7 +9,7 @@ import (
 // simulator runs entries on the CPU, lane by lane, so that machines without a
 // GPU check what the text means: barriers, shuffles, addresses and bits. It
 // knows only the language of this package, refuses accesses outside the
-// buffers, and wants every lane of a warp at the same shuffle.
+// buffers, and wants every lane of a warp at the same step of its own, such as a shuffle.
 type simulator struct {
 	buffers []simBuffer
 	shared  []byte // of the block that runs
@@ -69,16 +69,17 @@ type step struct {
 	run   func(s *simulator, t *thread) error
 	kind  int
 	to    int // branch target
-	dst   int // of a shuffle
+	dst   int // of a poll
 	src   int
 	lane  int
+	warp  func(lanes []*thread)
 }
 
 const (
 	stepPlain = iota
 	stepBranch
 	stepBarrier
-	stepShuffle
+	stepWarp // all lanes of a warp take part
 	stepArrive
 	stepWait
 	stepPoll
@@ -149,9 +150,9 @@ func load(text string) (*program, error) {
 			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[1].value)
 		case in.op == "ret":
 			st.kind = stepExit
-		case strings.HasPrefix(in.op, "shfl"):
-			st.kind = stepShuffle
-			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[2].value)
+		case strings.HasPrefix(in.op, "shfl"), strings.HasPrefix(in.op, "match"), in.op == "bar.warp.sync":
+			st.kind = stepWarp
+			st.warp = pr.together(in)
 		default:
 			st.run, err = pr.compile(in)
 			if err != nil {
@@ -303,33 +304,72 @@ func (s *simulator) block(pr *program, b *simBlock) (moved bool, err error) {
 // warp runs until every lane has finished or waits at a barrier.
 func (s *simulator) warp(pr *program, lanes []*thread) error {
 	for {
-		shuffling := 0
+		together := 0
 		for _, t := range lanes {
 			if err := s.thread(pr, t); err != nil {
 				return fmt.Errorf("thread %d: %w", t.tid, err)
 			}
-			if t.at != nil && t.at.kind == stepShuffle {
-				shuffling++
+			if t.at != nil && t.at.kind == stepWarp {
+				together++
 			}
 		}
-		if shuffling == 0 {
+		if together == 0 {
 			return nil
 		}
-		if shuffling != 32 {
-			return fmt.Errorf("%d lanes at a shuffle", shuffling)
+		if together != 32 {
+			return fmt.Errorf("%d lanes at a step of their warp", together)
 		}
 		st := lanes[0].at
-		vals := make([]uint64, 32)
-		for i, t := range lanes {
+		for _, t := range lanes {
 			if t.at != st {
-				return fmt.Errorf("lanes at different shuffles")
+				return fmt.Errorf("lanes at different steps of their warp")
 			}
-			vals[i] = t.r[st.src]
 		}
-		for i, t := range lanes {
-			t.r[st.dst] = vals[i^st.lane] & 0xffffffff
+		st.warp(lanes)
+		for _, t := range lanes {
 			t.at = nil
 			t.pc++
+		}
+	}
+}
+
+// together is the meaning of an instruction of a whole warp.
+func (pr *program) together(in *inst) func(lanes []*thread) {
+	if in.op == "bar.warp.sync" {
+		return func([]*thread) {}
+	}
+	dst, src := pr.index(in.args[0].name), pr.index(in.args[1].name)
+	var result func(vals []uint64, lane int) uint64
+	distance := int(in.args[2].value)
+	switch {
+	case strings.HasPrefix(in.op, "match.any"):
+		result = func(vals []uint64, lane int) (same uint64) {
+			for i, v := range vals {
+				if v == vals[lane] {
+					same |= 1 << i
+				}
+			}
+			return same
+		}
+	case strings.HasPrefix(in.op, "shfl.sync.up"):
+		result = func(vals []uint64, lane int) uint64 {
+			if lane < distance {
+				return vals[lane]
+			}
+			return vals[lane-distance]
+		}
+	case strings.HasPrefix(in.op, "shfl.sync.bfly"):
+		result = func(vals []uint64, lane int) uint64 { return vals[lane^distance] }
+	default:
+		panic(in.op)
+	}
+	return func(lanes []*thread) {
+		vals := make([]uint64, 32)
+		for i, t := range lanes {
+			vals[i] = t.r[src] & 0xffffffff
+		}
+		for i, t := range lanes {
+			t.r[dst] = result(vals, i)
 		}
 	}
 }
@@ -352,7 +392,7 @@ func (s *simulator) thread(pr *program, t *thread) error {
 		case stepBranch:
 			t.pc = st.to
 			continue
-		case stepBarrier, stepShuffle:
+		case stepBarrier, stepWarp:
 			t.at = st
 			return nil
 		case stepArrive:

@@ -25,6 +25,8 @@ func (pr *program) getter(o operand) getter {
 		switch o.name {
 		case "%tid.x":
 			return func(t *thread) uint64 { return uint64(t.tid) }
+		case "%lanemask_lt":
+			return func(t *thread) uint64 { return 1<<(t.tid%32) - 1 }
 		case "%ctaid.x":
 			return func(t *thread) uint64 { return uint64(t.ctaX) }
 		case "%nctaid.x":
@@ -271,6 +273,8 @@ func (pr *program) compileMemory(in *inst, parts []string, last string) (func(*s
 		for i, r := range regs {
 			p := b[i*size:]
 			switch {
+			case parts[0] == "red" && parts[2] == "add":
+				writeSized(p, size, readSized(p, size)+t.r[r])
 			case parts[0] == "red":
 				writeSized(p, size, max(readSized(p, size), t.r[r]))
 			case parts[0] == "st":
@@ -395,6 +399,8 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 			m := uint64(1<<v[3]-1) << v[2]
 			return v[1]&^m | v[0]<<v[2]&m
 		}, nil
+	case "popc":
+		return func(v [4]uint64) uint64 { return uint64(bits.OnesCount64(mask(v[0], n))) }, nil
 	case "bfind":
 		return func(v [4]uint64) uint64 { return uint64(bits.Len64(mask(v[0], n)) - 1) }, nil
 	case "selp":

@@ -1,0 +1,497 @@
+package ptx
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
+
+func init() {
+	natives["scatter_add"] = planScatterAdd
+	natives["scatter_along"] = planScatterAlong
+	natives["scatter_nd"] = planScatterND
+}
+
+// placing puts elements where indices say: of outer blocks, row i of n, with inner
+// elements, is combined into row key[i] of extent, in ascending order of i. The rows are
+// sorted by their keys first, so that those of one key stand together; then what is not
+// hit is copied, and each key's rows are folded by the threads of their own, one for each
+// vector of elements.
+type placing struct {
+	*nativeCall
+	dtype         ir.DType
+	mode          int
+	outer, n      int64
+	extent, inner int64
+	x, z          block
+	index         indexing
+	width         int64 // elements of a vector
+
+	hit, keys, places int64 // where they lie in scratch memory
+}
+
+// The operands of scatters, and their result.
+const (
+	placedX = iota
+	placedIndex
+	placedZ
+	placedY
+)
+
+// indexing says how the keys of rows come from indices.
+type indexing struct {
+	spans   []span  // of the indices
+	apart   int64   // stride of coordinates
+	extents []int64 // of the axes that coordinates name
+	// With own, each element has an index: that of (o, i, j) is number (o·each + i)·inner + j,
+	// and its key (o·extent + index)·inner + j.
+	own         bool
+	each, inner int64
+}
+
+func planScatterAdd(c *nativeCall) (*Plan, error) {
+	shape, index := c.tensors[placedX].Type.Shape, &c.tensors[placedIndex]
+	axis, err := ir.Axis(int(c.Attr("axis").Int), len(shape))
+	if err != nil {
+		return nil, err
+	}
+	p := &placing{nativeCall: c, mode: ir.PutAdd}
+	p.index = indexing{spans: spansOf(index.Type.Shape, index.Operand.Strides), extents: []int64{int64(shape[axis])}}
+	return p.run(axis, axis+1, axis+1)
+}
+
+func planScatterND(c *nativeCall) (*Plan, error) {
+	shape, index := c.tensors[placedX].Type.Shape, &c.tensors[placedIndex]
+	axis, err := ir.Axis(int(c.Attr("axis").Int), len(shape))
+	if err != nil {
+		return nil, err
+	}
+	last := len(index.Type.Shape) - 1
+	p := &placing{nativeCall: c, mode: int(c.Attr("mode").Int)}
+	count := index.Type.Shape[last]
+	p.index = indexing{spans: spansOf(index.Type.Shape[:last], index.Operand.Strides[:last]), apart: index.Operand.Strides[last]}
+	for _, n := range shape[axis : axis+count] {
+		p.index.extents = append(p.index.extents, int64(n))
+	}
+	return p.run(axis, axis+count, axis+last)
+}
+
+func planScatterAlong(c *nativeCall) (*Plan, error) {
+	x, index, z := &c.tensors[placedX], &c.tensors[placedIndex], &c.tensors[placedZ]
+	axis, err := ir.Axis(int(c.Attr("axis").Int), len(x.Type.Shape))
+	if err != nil {
+		return nil, err
+	}
+	strides := append([]int64(nil), index.Operand.Strides...)
+	for i, n := range index.Type.Shape {
+		if n == 1 {
+			strides[i] = 0
+		}
+	}
+	p := &placing{nativeCall: c, mode: int(c.Attr("mode").Int)}
+	p.index = indexing{spans: spansOf(z.Type.Shape, strides), extents: []int64{int64(x.Type.Shape[axis])}, own: true,
+		each: int64(z.Type.Shape[axis]), inner: int64(z.Type.Shape[axis+1:].Size())}
+	return p.run(0, len(x.Type.Shape), len(x.Type.Shape))
+}
+
+// run plans a placing: from is the first axis of rows, in x up to one axis, in z up to
+// another.
+func (p *placing) run(from, toX, toZ int) (*Plan, error) {
+	c := p.nativeCall
+	for _, t := range c.tensors {
+		if t.Type.Shape.Size() > maxItems {
+			return nil, nil
+		}
+	}
+	p.dtype = c.tensors[placedX].Type.DType
+	p.x, p.z = c.blockOf(placedX, from, toX), c.blockOf(placedZ, from, toZ)
+	p.outer, p.extent, p.n, p.inner = p.x.outers, p.x.rows, p.z.rows, p.x.inners
+	p.width = 16 / int64(p.dtype.Size())
+	for p.inner%p.width != 0 {
+		p.width /= 2
+	}
+	c.plan.Fault = true
+	p.hit = c.room(p.extent)
+	if p.n <= largestSort && p.extent <= 1<<20 {
+		p.sortBlock()
+	} else {
+		p.sortLong()
+	}
+	p.copyRest()
+	return c.plan, p.fold()
+}
+
+// keyBits is how many bits keys have.
+func (p *placing) keyBits() int64 { return int64(max(1, bits.Len64(uint64(p.extent-1)))) }
+
+func (x *indexing) String() string {
+	return fmt.Sprintf("%d_%d%s", len(x.spans), len(x.extents), mark(x.own))
+}
+
+// put appends the numbers that key wants.
+func (x *indexing) put(p *numbers) {
+	p.add(x.apart * 8)
+	p.add(x.extents...)
+	p.add(x.each*x.inner, x.inner)
+	p.addSpans(x.spans, 8)
+}
+
+// key loads the index of an item that is inside, and makes a key of it. One that is out
+// of range is noted, and stands for 0.
+func (x *indexing) key(a *asm, item, inside reg, first int) reg {
+	own := first + 1 + len(x.extents)
+	at := a.walk(item, a.slotReg(slotPointer, placedIndex, 0), len(x.spans), own+2)
+	var row reg
+	for k := range x.extents {
+		if k > 0 {
+			at = a.to(b64, "add.s64", at, a.number(first))
+		}
+		v := a.loadOne(ir.I64, at, 0, inside)
+		extent := a.number(first + 1 + k)
+		fromEnd := a.to(b64, "add.s64", v, extent)
+		v = a.to(b64, "selp.b64", fromEnd, v, a.to(pred, "setp.lt.s64", v, "0"))
+		outside := a.to(pred, "setp.ge.u64", v, extent)
+		v = a.to(b64, "selp.b64", "0", v, outside)
+		a.noteFault(kernel.IndexOutOfRange, a.to(pred, "and.pred", outside, inside))
+		place := a.to(b32, "cvt.u32.u64", v)
+		if k == 0 {
+			row = place
+			continue
+		}
+		row = a.to(b32, "mad.lo.u32", row, a.number32(first+1+k), place)
+	}
+	if !x.own {
+		return row
+	}
+	outer, _ := a.split(item, a.number32(own))
+	_, j := a.split(item, a.number32(own+1))
+	row = a.to(b32, "mad.lo.u32", outer, a.number32(first+1), row)
+	return a.to(b32, "mad.lo.u32", row, a.number32(own+1), j)
+}
+
+// sortBlock sorts the rows by their keys in one block, and notes which keys are hit.
+func (p *placing) sortBlock() {
+	f := blockRadix(p.n, false)
+	p.keys, p.places = p.room(p.n*4), p.room(p.n*4)
+	v := numbers{}
+	v.add(p.n, p.keyBits(), p.extent, p.hit, p.keys, p.places)
+	own := len(v)
+	p.index.put(&v)
+	p.add(fmt.Sprintf("place_%s_%s", f, p.index.String()), f.threads, func(a *asm) {
+		hit := a.scratchAt(3)
+		p.clear(a, a.tidHead(), f.threads, a.number32(2), hit)
+		a.op("bar.sync", "0")
+		emitBlockSort(a, f, func(i, inside reg) reg {
+			key := p.index.key(a, i, inside, own)
+			a.opIf(inside, "st.global.u8", mem(a.step(hit, key, "1"), 0), a.constant(b32, 1))
+			return key
+		}, func(i, inside, key, place reg) {
+			a.storeOne(ir.U32, key, a.step(a.scratchAt(4), i, "4"), 0, inside)
+			a.storeOne(ir.U32, place, a.step(a.scratchAt(5), i, "4"), 0, inside)
+		})
+	}, 1, 1, 0, v...)
+}
+
+// clear zeros so many bytes by so many threads, of which one begins at a number of units
+// of 16 bytes. What lies up to the next unit is zeroed too.
+func (p *placing) clear(a *asm, unit reg, threads int, bytes, from reg) {
+	at := a.to(b32, "shl.b32", unit, "4")
+	loop, end := a.label(), a.label()
+	a.place(loop)
+	a.opIf(a.to(pred, "setp.ge.u32", at, bytes), "bra", end)
+	zero := a.constant(b32, 0)
+	a.op("st.global.v4.b32", mem(a.step(from, at, "1"), 0), group([]reg{zero, zero, zero, zero}))
+	a.op("add.u32", at, at, 16*threads)
+	a.op("bra", loop)
+	a.place(end)
+}
+
+// sortLong does the same by passes.
+func (p *placing) sortLong() {
+	s := p.longSort(1, p.n, p.keyBits(), false)
+	blocks := ceil(max(p.n, ceil(p.extent, 16)), moveThreads)
+	v := numbers{}
+	v.add(p.n, blocks*moveThreads, p.extent, p.hit, s.keys[0])
+	own := len(v)
+	p.index.put(&v)
+	p.add("place_keys_"+p.index.String(), moveThreads, func(a *asm) {
+		i := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads, a.tidHead())
+		zero := a.constant(b32, 0)
+		unit := a.to(b32, "shl.b32", i, "4")
+		a.opIf(a.to(pred, "setp.lt.u32", unit, a.number32(2)), "st.global.v4.b32",
+			mem(a.step(a.scratchAt(3), unit, "1"), 0), group([]reg{zero, zero, zero, zero}))
+		inside := a.to(pred, "setp.lt.u32", i, a.number32(0))
+		key := p.index.key(a, i, inside, own)
+		a.storeOne(ir.U32, key, a.step(a.scratchAt(4), i, "4"), 0, inside)
+	}, blocks, 1, 0, v...)
+	p.keys, p.places = s.run(p.nativeCall, "hit", func(a *asm, key, inside reg) {
+		a.opIf(inside, "st.global.u8", mem(a.step(a.scratchAt(passOwn), key, "1"), 0), a.constant(b32, 1))
+	}, p.hit)
+}
+
+// reading says how vectors of a block are read: whole, by elements, or as one element
+// again and again.
+type reading uint8
+
+const (
+	byVector reading = iota
+	byElement
+	bySplat
+)
+
+func (p *placing) reading(b *block) reading {
+	switch {
+	case p.width == 1 || b.aligned(p.width):
+		return byVector
+	case b.inner == 0:
+		return bySplat
+	}
+	return byElement
+}
+
+// load reads a vector of a dtype; stride is a number: the bytes between its elements.
+func (p *placing) load(a *asm, t ir.DType, r reading, at reg, stride int, guard reg) []reg {
+	if r == byVector {
+		return a.loadVector(t, int(p.width), at, 0, guard)
+	}
+	out := make([]reg, p.width)
+	for i := range out {
+		switch {
+		case i == 0:
+			out[i] = a.loadOne(t, at, 0, guard)
+		case r == bySplat:
+			out[i] = out[0]
+		default:
+			at = a.to(b64, "add.s64", at, a.number(stride))
+			out[i] = a.loadOne(t, at, 0, guard)
+		}
+	}
+	return out
+}
+
+// The numbers of the kernels that write the result.
+const (
+	putItems  = iota // vectors
+	putWidths        // of a row
+	putRows          // extent, of those that are copied, n of those that are folded
+	putX             // where the operands lie, if it is in scratch memory
+	putXOuter        // strides in bytes
+	putXRow
+	putXInner
+	putZ
+	putZOuter
+	putZRow
+	putZInner
+	putHit
+	putKeys
+	putPlaces
+	putOuter // bytes of the result's outer blocks and rows
+	putRow
+)
+
+func (p *placing) numbers(rows int64) numbers {
+	v := numbers{}
+	size := int64(p.dtype.Size())
+	v.add(p.outer*rows*(p.inner/p.width), p.inner/p.width, rows)
+	for _, b := range []*block{&p.x, &p.z} {
+		v.add(b.at, b.outer*size, b.row*size, b.inner*size)
+	}
+	v.add(p.hit, p.keys, p.places, p.extent*p.inner*size, p.inner*size)
+	return v
+}
+
+// element is the address of the vector of a block in a row; strides are the numbers from
+// putXOuter, putZOuter on.
+func (p *placing) element(a *asm, base, outer, row, vector reg, first int) reg {
+	if outer != "" {
+		base = a.step(base, outer, a.number(first))
+	}
+	base = a.step(base, row, a.number(first+1))
+	if vector != "" {
+		base = a.step(base, a.to(b32, "mul.lo.u32", vector, p.width), a.number(first+2))
+	}
+	return base
+}
+
+// result is the address of a vector of the result.
+func (p *placing) result(a *asm, outer, row, vector reg) reg {
+	at := a.slotReg(slotPointer, placedY, 0)
+	if outer != "" {
+		at = a.step(at, outer, a.number(putOuter))
+	}
+	at = a.step(at, row, a.number(putRow))
+	if vector != "" {
+		at = a.step(at, vector, p.width*int64(p.dtype.Size()))
+	}
+	return at
+}
+
+// decode is what an item stands for: outer block, row and vector, "" where there is one.
+func (p *placing) decode(a *asm, item reg) (outer, row, vector reg) {
+	row = item
+	if p.inner > p.width {
+		row, vector = a.split(row, a.number32(putWidths))
+	}
+	if p.outer > 1 {
+		outer, row = a.split(row, a.number32(putRows))
+	}
+	return outer, row, vector
+}
+
+// name tells the variants of what decode, load and element write apart.
+func (p *placing) name(what string) string {
+	return fmt.Sprintf("%s%d_%s%s_x%s%d", what, p.width, mark(p.outer > 1), mark(p.inner > p.width), mark(p.x.packed), p.reading(&p.x))
+}
+
+// copyRest copies the rows of x that are not hit. A thread has a few vectors on the way.
+func (p *placing) copyRest() {
+	const each = 4
+	v := p.numbers(p.extent)
+	// Whole vectors move as words.
+	t, size := bitsOf(p.dtype.Size()), p.dtype.Size()
+	p.add(fmt.Sprintf("%s_of%d", p.name("unplaced"), size), moveThreads, func(a *asm) {
+		from := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads*each, a.tidHead())
+		type vector struct {
+			to    reg
+			vals  []reg
+			guard reg
+		}
+		var moved []vector
+		read := p.reading(&p.x)
+		for u := range each {
+			item := a.to(b32, "add.u32", from, u*moveThreads)
+			inside := a.to(pred, "setp.lt.u32", item, a.number32(putItems))
+			outer, row, vec := p.decode(a, item)
+			hit := a.loadOne(ir.U8, a.step(a.scratchAt(putHit), row, "1"), 0, inside)
+			guard := a.to(pred, "and.pred", inside, a.to(pred, "setp.eq.u32", hit, "0"))
+			at := p.element(a, a.origin(p.x, putX), outer, row, vec, putXOuter)
+			m := vector{to: p.result(a, outer, row, vec), guard: guard}
+			if bytes := int(p.width) * size; read == byVector && bytes >= 4 {
+				m.vals = a.loadVector(ir.U32, bytes/4, at, 0, guard)
+			} else {
+				m.vals = p.load(a, t, read, at, putXInner, guard)
+			}
+			moved = append(moved, m)
+		}
+		for _, m := range moved {
+			stored := t
+			if len(m.vals)*size != int(p.width)*size {
+				stored = ir.U32
+			}
+			a.storeVector(stored, m.vals, m.to, 0, m.guard)
+		}
+	}, ceil(int64(v[putItems]), each*moveThreads), 1, 0, v...)
+}
+
+// fold combines the rows of each key with the row of x, in order: the threads of its first
+// row do, or those of its last if that replaces the others.
+func (p *placing) fold() error {
+	v := p.numbers(p.n)
+	var failed error
+	replace := p.mode == ir.PutReplace
+	t := p.dtype
+	if replace {
+		t = bitsOf(t.Size())
+	}
+	name := fmt.Sprintf("%s_z%s%d_%d_%s", p.name("placed"), mark(p.z.packed), p.reading(&p.z), p.mode, t)
+	p.add(name, moveThreads, func(a *asm) {
+		done := a.label()
+		item := a.item(moveThreads, a.number32(putItems), done)
+		outer, s, vec := p.decode(a, item)
+		keys, places := a.scratchAt(putKeys), a.scratchAt(putPlaces)
+		at := a.step(keys, s, "4")
+		key := a.loadOne(ir.U32, at, 0, "")
+		next := a.to(b32, "add.u32", s, "1")
+		more := a.to(pred, "setp.lt.u32", next, a.number32(putRows))
+		after := a.loadOne(ir.U32, at, 4, more)
+		more = a.to(pred, "and.pred", more, a.to(pred, "setp.eq.u32", after, key))
+		z := p.element(a, a.origin(p.z, putZ), outer, a.constant(b32, 0), vec, putZOuter)
+		to := p.result(a, outer, key, vec)
+		row := func(place, guard reg) []reg {
+			return p.load(a, t, p.reading(&p.z), a.step(z, place, a.number(putZRow)), putZInner, guard)
+		}
+		place := a.loadOne(ir.U32, a.step(places, s, "4"), 0, "")
+		if replace {
+			a.opIf(more, "bra", done)
+			a.storeVector(t, row(place, ""), to, 0, "")
+			a.place(done)
+			return
+		}
+		notFirst := a.to(pred, "setp.gt.u32", s, "0")
+		before := a.loadOne(ir.U32, at, -4, notFirst)
+		a.opIf(a.to(pred, "and.pred", notFirst, a.to(pred, "setp.eq.u32", before, key)), "bra", done)
+		x := p.load(a, t, p.reading(&p.x), p.element(a, a.origin(p.x, putX), outer, key, vec, putXOuter), putXInner, "")
+		sum := make([]reg, len(x))
+		for i, r := range row(place, "") {
+			if sum[i], failed = a.putInto(p.mode, t, x[i], r); failed != nil {
+				return
+			}
+			sum[i] = a.to(classOf(t), "mov"+bitType(t), sum[i])
+		}
+		end := a.label()
+		a.opUnless(more, "bra", end)
+		p.foldOn(a, t, sum, next, key, row)
+		a.place(end)
+		a.storeVector(t, sum, to, 0, "")
+		a.place(done)
+	}, ceil(int64(v[putItems]), moveThreads), 1, 0, v...)
+	return failed
+}
+
+// foldOn combines the rows from a sorted one on, as far as they have the key. Several are
+// on the way at once.
+func (p *placing) foldOn(a *asm, t ir.DType, sum []reg, from, key reg, row func(place, guard reg) []reg) {
+	const each = 8
+	keys, places := a.scratchAt(putKeys), a.scratchAt(putPlaces)
+	s := a.to(b32, "mov.b32", from)
+	last := a.to(b32, "sub.u32", a.number32(putRows), "1")
+	loop := a.label()
+	a.place(loop)
+	var same [each]reg
+	var rows [each][]reg
+	for j := range rows {
+		at := s
+		if j > 0 {
+			at = a.to(b32, "add.u32", s, j)
+		}
+		inside := a.to(pred, "setp.le.u32", at, last)
+		at = a.to(b32, "min.u32", at, last)
+		k := a.loadOne(ir.U32, a.step(keys, at, "4"), 0, "")
+		place := a.loadOne(ir.U32, a.step(places, at, "4"), 0, "")
+		same[j] = a.to(pred, "and.pred", inside, a.to(pred, "setp.eq.u32", k, key))
+		rows[j] = row(place, same[j])
+	}
+	for j, r := range rows {
+		for i := range sum {
+			v, _ := a.putInto(p.mode, t, sum[i], r[i]) // it took the first row
+			a.op("selp"+bitType(t), sum[i], v, sum[i], same[j])
+		}
+	}
+	a.op("add.u32", s, s, each)
+	a.opIf(same[each-1], "bra", loop)
+}
+
+// putInto combines an element with one that arrives there, rounded to the dtype.
+func (a *asm) putInto(mode int, t ir.DType, x, z reg) (reg, error) {
+	op := map[int]kernel.Op{ir.PutAdd: kernel.OpAdd, ir.PutMul: kernel.OpMul, ir.PutMax: kernel.OpMax, ir.PutMin: kernel.OpMin}[mode]
+	if t != ir.F16 && t != ir.BF16 {
+		r, err := a.arith(op, t, x, z)
+		if err == nil && t.IsInt() && t.Size() < 4 {
+			r = a.narrow(t, r)
+		}
+		return r, err
+	}
+	x, err := a.floatToFloat(t, ir.F32, x)
+	if err == nil {
+		z, err = a.floatToFloat(t, ir.F32, z)
+	}
+	if err == nil {
+		z, err = a.arith(op, ir.F32, x, z)
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.floatToFloat(ir.F32, t, z)
+}
