@@ -21,6 +21,7 @@ func emitElementwise(k *kernel.Kernel, target Target, width int, loose argSet) (
 		e.halves = halvesOf(k, target)
 	}
 	inner := len(k.Axes) - 1
+	e.along = inner
 
 	item := e.threadItem(elementwiseThreads)
 	done := e.label()

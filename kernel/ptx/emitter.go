@@ -26,6 +26,9 @@ type emitter struct {
 	scan func(in *kernel.Instr, r kernel.Ref, v, guard reg) reg
 	// The reduced axes are [fromAxis,toAxis).
 	fromAxis, toAxis int
+	// The elements of a tile are neighbours along an axis, and aligned in arguments that are
+	// unit there; -1 if that is not so.
+	along int
 }
 
 const elementDepth = 2
@@ -50,7 +53,7 @@ type tile struct {
 }
 
 func newEmitter(k *kernel.Kernel) *emitter {
-	e := &emitter{asm: newAsm(), k: k, stage: k.Stages(), outer: map[kernel.Ref]reg{}, ptr: make([]reg, len(k.Args))}
+	e := &emitter{asm: newAsm(), k: k, stage: k.Stages(), outer: map[kernel.Ref]reg{}, ptr: make([]reg, len(k.Args)), along: -1}
 	e.fromAxis, e.toAxis = k.ReducedAxes()
 	return e
 }
@@ -164,6 +167,8 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 			e.storeVector(in.Type, vals, base, off, t.guard)
 		case kernel.OpScan:
 			t.vals[r] = []reg{e.scan(in, r, e.value(in.A, t, 0), t.guard)}
+		case kernel.OpGather:
+			t.vals[r] = e.gatherTile(in, t)
 		default:
 			if e.lookup != nil && r == e.lookup.out {
 				t.vals[r] = e.look(t)
@@ -218,7 +223,7 @@ func (e *emitter) instr(in *kernel.Instr, t *tile, lane int) (reg, error) {
 	case kernel.OpLoad:
 		return e.loadOne(in.Type, e.ptr[in.Imm], 0, ""), nil
 	case kernel.OpGather:
-		return e.gather(in, x, t, lane), nil
+		return e.gather(in, x, t, lane, 1)[0], nil
 	case kernel.OpFma:
 		return e.to(classOf(in.Type), "fma.rn"+suffix(in.Type), x, y, z), nil
 	case kernel.OpDiv, kernel.OpRem:
@@ -305,9 +310,22 @@ func (e *emitter) axisIndex(axis int, t *tile, lane int) reg {
 	return e.axisAt(axis)
 }
 
-// gather loads at a clamped position and notes a fault where clamping changed
-// it.
-func (e *emitter) gather(in *kernel.Instr, at reg, t *tile, lane int) reg {
+// gatherTile gathers the elements of a tile: neighbours of one row at once.
+func (e *emitter) gatherTile(in *kernel.Instr, t *tile) []reg {
+	n := 1
+	if e.along >= 0 && e.k.Args[in.Imm].Access[e.along] == kernel.Unit && e.depth[in.A] < elementDepth && t.load == nil {
+		n = t.n
+	}
+	var vals []reg
+	for l := 0; l < t.n; l += n {
+		vals = append(vals, e.gather(in, e.value(in.A, t, l), t, l, n)...)
+	}
+	return vals
+}
+
+// gather loads n elements at a clamped position and notes a fault where clamping changed
+// it. Of several, the first is the tile's first, and whoever plans sees that they are aligned.
+func (e *emitter) gather(in *kernel.Instr, at reg, t *tile, lane, n int) []reg {
 	arg := int(in.Imm)
 	last := e.to(b64, "sub.s64", e.slotReg(slotGatherExtent, arg, 0), "1")
 	pos := e.to(b64, "max.s64", e.to(b64, "min.s64", at, last), "0")
@@ -322,7 +340,7 @@ func (e *emitter) gather(in *kernel.Instr, at reg, t *tile, lane int) reg {
 		}
 	}
 	addr := e.to(b64, "mad.lo.s64", pos, e.slotReg(slotGatherStride, arg, 0), base)
-	return e.loadOne(in.Type, addr, off, guard)
+	return e.loadVector(in.Type, n, addr, off, guard)
 }
 
 // argDepth is the depth at which the address of an argument varies.

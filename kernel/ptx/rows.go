@@ -100,6 +100,7 @@ type rowEmitter struct {
 // emitRows writes one variant of a kernel whose reductions are striped.
 func emitRows(k *kernel.Kernel, target Target, form rowForm) (*emitter, error) {
 	e := &rowEmitter{emitter: newEmitter(k), form: form}
+	e.along = e.fromAxis
 	if form.width%2 == 0 {
 		e.halves = halvesOf(k, target)
 	}
@@ -275,7 +276,7 @@ func (e *rowEmitter) chunk(c reg, refs []kernel.Ref, reds []*reduction, keep *[]
 	tiles := e.tiles(c, keep)
 	// Loads first: they are independent, and the more are in flight the
 	// better the memory is used.
-	loads, ahead := e.loadsOf(refs), e.ahead(tiles)
+	loads, ahead := append(e.loadsOf(refs), e.gathersOf(refs)...), e.ahead(tiles)
 	for _, t := range tiles[:ahead] {
 		if err := e.evalTile(loads, t); err != nil {
 			return nil, err
@@ -296,6 +297,17 @@ func (e *rowEmitter) chunk(c reg, refs []kernel.Ref, reds []*reduction, keep *[]
 		states[i] = e.chunkState(r, c, tiles)
 	}
 	return states, nil
+}
+
+// gathersOf are the gathers of places that a row has as a whole.
+func (e *emitter) gathersOf(refs []kernel.Ref) []kernel.Ref {
+	var out []kernel.Ref
+	for _, r := range refs {
+		if in := &e.k.Body[r]; in.Op == kernel.OpGather && e.depth[in.A] < elementDepth {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (e *emitter) loadsOf(refs []kernel.Ref) []kernel.Ref {

@@ -249,6 +249,14 @@ func gathers(n int64) []Spec {
 			return []kernel.Ref{b.Gather(1, index(b, in[0]))}
 		},
 	}, {
+		Name: "gather rows and map", Class: "gather", Axes: "pr", Extents: []int64{rows, 384},
+		In:  []Arg{{Type: ir.I64, Axes: "ub", Fill: Small}, {Type: ir.BF16, Axes: "bu", Fill: Normal, Gathered: extent}},
+		Out: []Arg{{Type: ir.F32, Axes: "su"}},
+		Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+			x := b.Convert(b.Gather(1, index(b, in[0])), ir.F32)
+			return []kernel.Ref{b.Op(kernel.OpSub, ir.F32, x, b.Reduce(kernel.Max, kernel.StripedTree, x))}
+		},
+	}, {
 		Name: "gather and sum", Class: "gather", Axes: "pr", Extents: []int64{rows, 300},
 		In:  []Arg{{Type: ir.I64, Axes: "ub", Fill: Small}, {Type: ir.F32, Axes: "bu", Fill: Normal, Gathered: extent}},
 		Out: []Arg{{Type: ir.F32, Axes: "ub"}},
