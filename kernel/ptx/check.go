@@ -76,8 +76,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	switch parts[0] {
 	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
-	case "match":
-		return need(3, b32, t, b32)
+	case "vote":
+		return need(3, b32, pred, b32)
 	case "cp":
 		if len(in.args) < 2 { // of a group of copies
 			return 0, false, nil, nil

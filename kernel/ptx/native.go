@@ -12,7 +12,8 @@ import (
 // kernel IR cannot say, such as a recurrence whose state stays on the chip. It is safe
 // for concurrent use.
 type Natives struct {
-	target Target
+	target    Target
+	marksFrom int64 // placings mark what they hit where that saves so many bytes of copies
 
 	mu      sync.Mutex
 	entries map[string]*Entry
@@ -20,7 +21,7 @@ type Natives struct {
 
 // NewNatives returns the native kernels of a target.
 func NewNatives(target Target) *Natives {
-	return &Natives{target: target, entries: map[string]*Entry{}}
+	return &Natives{target: target, marksFrom: 16 << 20, entries: map[string]*Entry{}}
 }
 
 // natives says how a node of a row is planned. A plan of nil means that this node has no

@@ -29,7 +29,8 @@ type placing struct {
 	index         indexing
 	width         int64 // elements of a vector
 
-	hit, keys, places int64 // where they lie in scratch memory
+	marks             bool  // rows of x that are hit are not copied
+	hit, keys, places int64 // where marks, keys and places lie in scratch memory
 }
 
 // The operands of scatters, and their result.
@@ -114,12 +115,13 @@ func (p *placing) run(from, toX, toZ int) (*Plan, error) {
 	}
 	c.plan.Fault = true
 	p.hit = c.room(p.extent)
-	if p.n <= largestSort && p.extent <= 1<<20 {
-		p.sortBlock()
+	// Leaving out what is hit must save more than the time of two kernels.
+	p.marks = 2*min(p.n, p.extent)*p.outer*p.inner*int64(p.dtype.Size()) >= p.marksFrom
+	if p.n <= largestSort {
+		p.sortShort()
 	} else {
 		p.sortLong()
 	}
-	p.copyRest()
 	return c.plan, p.fold()
 }
 
@@ -138,17 +140,23 @@ func (x *indexing) put(p *numbers) {
 	p.addSpans(x.spans, 8)
 }
 
-// key loads the index of an item that is inside, and makes a key of it. One that is out
-// of range is noted, and stands for 0.
-func (x *indexing) key(a *asm, item, inside reg, first int) reg {
-	own := first + 1 + len(x.extents)
-	at := a.walk(item, a.slotReg(slotPointer, placedIndex, 0), len(x.spans), own+2)
-	var row reg
+// fetch loads the indices of an item, if it is inside: their numbers are those from first on.
+func (x *indexing) fetch(a *asm, item, inside reg, first int) (values []reg) {
+	at := a.walk(item, a.slotReg(slotPointer, placedIndex, 0), len(x.spans), first+len(x.extents)+3)
 	for k := range x.extents {
 		if k > 0 {
 			at = a.to(b64, "add.s64", at, a.number(first))
 		}
-		v := a.loadOne(ir.I64, at, 0, inside)
+		values = append(values, a.loadOne(ir.I64, at, 0, inside))
+	}
+	return values
+}
+
+// key makes a key of what was fetched. An index out of range is noted, and stands for 0.
+func (x *indexing) key(a *asm, item, inside reg, values []reg, first int) reg {
+	own := first + 1 + len(x.extents)
+	var row reg
+	for k, v := range values {
 		extent := a.number(first + 1 + k)
 		fromEnd := a.to(b64, "add.s64", v, extent)
 		v = a.to(b64, "selp.b64", fromEnd, v, a.to(pred, "setp.lt.s64", v, "0"))
@@ -171,64 +179,105 @@ func (x *indexing) key(a *asm, item, inside reg, first int) reg {
 	return a.to(b32, "mad.lo.u32", row, a.number32(own+1), j)
 }
 
-// sortBlock sorts the rows by their keys in one block, and notes which keys are hit.
-func (p *placing) sortBlock() {
+// keys are those of items. All indices are on the way before the first is looked at.
+func (x *indexing) keys(a *asm, items, inside []reg, first int) (keys []reg) {
+	var values [][]reg
+	for k, i := range items {
+		values = append(values, x.fetch(a, i, inside[k], first))
+	}
+	for k, i := range items {
+		keys = append(keys, x.key(a, i, inside[k], values[k], first))
+	}
+	return keys
+}
+
+// sortShort has one block sort the rows by their keys while others copy the rest of x.
+func (p *placing) sortShort() {
+	if p.marks {
+		p.mark()
+	}
 	f := blockRadix(p.n, false)
 	p.keys, p.places = p.room(p.n*4), p.room(p.n*4)
-	v := numbers{}
-	v.add(p.n, p.keyBits(), p.extent, p.hit, p.keys, p.places)
-	own := len(v)
+	resident := p.target.sms() * int64(min(2048/f.threads, residentShared/f.sorting()))
+	blocks := max(1, min(resident, ceil(p.outer*p.extent*(p.inner/p.width), copied*int64(f.threads))))
+	v := p.numbers(p.extent)
+	v[putKeyBits] = uint64(p.keyBits())
+	v[putSorted] = uint64(p.n)
+	v[putStride] = uint64(copied * int64(f.threads) * blocks)
 	p.index.put(&v)
-	p.add(fmt.Sprintf("place_%s_%s", f, p.index.String()), f.threads, func(a *asm) {
-		hit := a.scratchAt(3)
-		p.clear(a, a.tidHead(), f.threads, a.number32(2), hit)
-		a.op("bar.sync", "0")
-		emitBlockSort(a, f, func(i, inside reg) reg {
-			key := p.index.key(a, i, inside, own)
-			a.opIf(inside, "st.global.u8", mem(a.step(hit, key, "1"), 0), a.constant(b32, 1))
-			return key
-		}, func(i, inside, key, place reg) {
-			a.storeOne(ir.U32, key, a.step(a.scratchAt(4), i, "4"), 0, inside)
-			a.storeOne(ir.U32, place, a.step(a.scratchAt(5), i, "4"), 0, inside)
+	p.add(fmt.Sprintf("place_%s_%s_%s", f, p.index.String(), p.name("")), f.threads, func(a *asm) {
+		block := a.def(b32, "mov.u32", "%ctaid.x")
+		others, end := a.label(), a.label()
+		a.opIf(a.to(pred, "setp.gt.u32", block, "0"), "bra", others)
+		emitBlockSort(a, f, func(i, inside []reg) []reg { return p.index.keys(a, i, inside, putIndices) }, func(i, inside, key, place reg) {
+			a.storeOne(ir.U32, key, a.step(a.scratchAt(putKeys), i, "4"), 0, inside)
+			a.storeOne(ir.U32, place, a.step(a.scratchAt(putPlaces), i, "4"), 0, inside)
 		})
-	}, 1, 1, 0, v...)
+		a.op("bra", end)
+		a.place(others)
+		from := a.to(b32, "mad.lo.u32", a.to(b32, "sub.u32", block, "1"), copied*f.threads, a.tidHead())
+		loop := a.label()
+		a.place(loop)
+		p.copyVectors(a, from, f.threads)
+		a.op("add.u32", from, from, a.number32(putStride))
+		a.opIf(a.to(pred, "setp.lt.u32", from, a.number32(putItems)), "bra", loop)
+		a.place(end)
+	}, 1+blocks, 1, 0, v...)
 }
 
-// clear zeros so many bytes by so many threads, of which one begins at a number of units
-// of 16 bytes. What lies up to the next unit is zeroed too.
-func (p *placing) clear(a *asm, unit reg, threads int, bytes, from reg) {
-	at := a.to(b32, "shl.b32", unit, "4")
-	loop, end := a.label(), a.label()
-	a.place(loop)
-	a.opIf(a.to(pred, "setp.ge.u32", at, bytes), "bra", end)
-	zero := a.constant(b32, 0)
-	a.op("st.global.v4.b32", mem(a.step(from, at, "1"), 0), group([]reg{zero, zero, zero, zero}))
-	a.op("add.u32", at, at, 16*threads)
-	a.op("bra", loop)
-	a.place(end)
-}
+// residentShared is the shared memory of a multiprocessor that blocks can share.
+const residentShared = 200 << 10
 
-// sortLong does the same by passes.
-func (p *placing) sortLong() {
-	s := p.longSort(1, p.n, p.keyBits(), false)
-	blocks := ceil(max(p.n, ceil(p.extent, 16)), moveThreads)
-	v := numbers{}
-	v.add(p.n, blocks*moveThreads, p.extent, p.hit, s.keys[0])
-	own := len(v)
+// mark notes which keys are hit.
+func (p *placing) mark() {
+	v := p.numbers(p.n)
 	p.index.put(&v)
+	v[putSorted] = uint64(p.n)
+	v[putStride] = uint64(p.extent)
+	p.add("place_clear", moveThreads, func(a *asm) {
+		i := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads, a.tidHead())
+		p.clear(a, i)
+	}, ceil(p.extent, 16*moveThreads), 1, 0, v...)
+	p.add("place_mark_"+p.index.String(), moveThreads, func(a *asm) {
+		i := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads, a.tidHead())
+		inside := a.to(pred, "setp.lt.u32", i, a.number32(putSorted))
+		key := p.index.keys(a, []reg{i}, []reg{inside}, putIndices)[0]
+		a.opIf(inside, "st.global.u8", mem(a.step(a.scratchAt(putHit), key, "1"), 0), a.constant(b32, 1))
+	}, ceil(p.n, moveThreads), 1, 0, v...)
+}
+
+// clear zeros the 16 marks of a thread, of putStride in all. Those up to the next 16 are
+// zeroed too.
+func (p *placing) clear(a *asm, i reg) {
+	zero := a.constant(b32, 0)
+	at := a.to(b32, "shl.b32", i, "4")
+	a.opIf(a.to(pred, "setp.lt.u32", at, a.number32(putStride)), "st.global.v4.b32",
+		mem(a.step(a.scratchAt(putHit), at, "1"), 0), group([]reg{zero, zero, zero, zero}))
+}
+
+// sortLong sorts by passes, and copies the rest of x then.
+func (p *placing) sortLong() {
+	p.marks = true
+	s := p.longSort(1, p.n, p.keyBits(), false)
+	p.keys, p.places = s.keys[0], s.places[0]
+	v := p.numbers(p.n)
+	p.index.put(&v)
+	v[putSorted] = uint64(p.n)
+	v[putStride] = uint64(p.extent)
 	p.add("place_keys_"+p.index.String(), moveThreads, func(a *asm) {
 		i := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads, a.tidHead())
-		zero := a.constant(b32, 0)
-		unit := a.to(b32, "shl.b32", i, "4")
-		a.opIf(a.to(pred, "setp.lt.u32", unit, a.number32(2)), "st.global.v4.b32",
-			mem(a.step(a.scratchAt(3), unit, "1"), 0), group([]reg{zero, zero, zero, zero}))
-		inside := a.to(pred, "setp.lt.u32", i, a.number32(0))
-		key := p.index.key(a, i, inside, own)
-		a.storeOne(ir.U32, key, a.step(a.scratchAt(4), i, "4"), 0, inside)
-	}, blocks, 1, 0, v...)
+		p.clear(a, i)
+		inside := a.to(pred, "setp.lt.u32", i, a.number32(putSorted))
+		key := p.index.keys(a, []reg{i}, []reg{inside}, putIndices)[0]
+		a.storeOne(ir.U32, key, a.step(a.scratchAt(putKeys), i, "4"), 0, inside)
+	}, ceil(max(p.n, ceil(p.extent, 16)), moveThreads), 1, 0, v...)
 	p.keys, p.places = s.run(p.nativeCall, "hit", func(a *asm, key, inside reg) {
 		a.opIf(inside, "st.global.u8", mem(a.step(a.scratchAt(passOwn), key, "1"), 0), a.constant(b32, 1))
 	}, p.hit)
+	v = p.numbers(p.extent)
+	p.add(p.name("unplaced"), moveThreads, func(a *asm) {
+		p.copyVectors(a, a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads*copied, a.tidHead()), moveThreads)
+	}, ceil(int64(v[putItems]), copied*moveThreads), 1, 0, v...)
 }
 
 // reading says how vectors of a block are read: whole, by elements, or as one element
@@ -271,13 +320,16 @@ func (p *placing) load(a *asm, t ir.DType, r reading, at reg, stride int, guard 
 	return out
 }
 
-// The numbers of the kernels that write the result.
+// The numbers of the kernels of placings. Those of indices follow them.
 const (
-	putItems  = iota // vectors
-	putWidths        // of a row
-	putRows          // extent, of those that are copied, n of those that are folded
-	putX             // where the operands lie, if it is in scratch memory
-	putXOuter        // strides in bytes
+	putSorted  = iota // rows that are sorted, by so many bits
+	putKeyBits        // stand first: a block that sorts looks for them there
+	putStride         // from one round of the copying threads to the next; how many marks there are
+	putItems          // vectors
+	putWidths         // of a row
+	putRows           // extent, of those that are copied, n of those that are folded
+	putX              // where the operands lie, if it is in scratch memory
+	putXOuter         // strides in bytes
 	putXRow
 	putXInner
 	putZ
@@ -289,12 +341,13 @@ const (
 	putPlaces
 	putOuter // bytes of the result's outer blocks and rows
 	putRow
+	putIndices
 )
 
 func (p *placing) numbers(rows int64) numbers {
 	v := numbers{}
 	size := int64(p.dtype.Size())
-	v.add(p.outer*rows*(p.inner/p.width), p.inner/p.width, rows)
+	v.add(0, 0, 0, p.outer*rows*(p.inner/p.width), p.inner/p.width, rows)
 	for _, b := range []*block{&p.x, &p.z} {
 		v.add(b.at, b.outer*size, b.row*size, b.inner*size)
 	}
@@ -342,47 +395,47 @@ func (p *placing) decode(a *asm, item reg) (outer, row, vector reg) {
 
 // name tells the variants of what decode, load and element write apart.
 func (p *placing) name(what string) string {
-	return fmt.Sprintf("%s%d_%s%s_x%s%d", what, p.width, mark(p.outer > 1), mark(p.inner > p.width), mark(p.x.packed), p.reading(&p.x))
+	return fmt.Sprintf("%s%dof%d_%s%s%s_x%s%d", what, p.width, p.dtype.Size(), mark(p.outer > 1), mark(p.inner > p.width), mark(p.marks), mark(p.x.packed), p.reading(&p.x))
 }
 
-// copyRest copies the rows of x that are not hit. A thread has a few vectors on the way.
-func (p *placing) copyRest() {
-	const each = 4
-	v := p.numbers(p.extent)
-	// Whole vectors move as words.
+// copied is how many vectors a thread that copies has on the way.
+const copied = 4
+
+// copyVectors copies vectors of x, but for those of rows that are marked: the thread's are
+// so many apart.
+func (p *placing) copyVectors(a *asm, from reg, apart int) {
+	type vector struct {
+		to    reg
+		vals  []reg
+		guard reg
+	}
+	var moved []vector
 	t, size := bitsOf(p.dtype.Size()), p.dtype.Size()
-	p.add(fmt.Sprintf("%s_of%d", p.name("unplaced"), size), moveThreads, func(a *asm) {
-		from := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads*each, a.tidHead())
-		type vector struct {
-			to    reg
-			vals  []reg
-			guard reg
+	read := p.reading(&p.x)
+	for u := range copied {
+		item := a.to(b32, "add.u32", from, u*apart)
+		guard := a.to(pred, "setp.lt.u32", item, a.number32(putItems))
+		outer, row, vec := p.decode(a, item)
+		if p.marks {
+			hit := a.loadOne(ir.U8, a.step(a.scratchAt(putHit), row, "1"), 0, guard)
+			guard = a.to(pred, "and.pred", guard, a.to(pred, "setp.eq.u32", hit, "0"))
 		}
-		var moved []vector
-		read := p.reading(&p.x)
-		for u := range each {
-			item := a.to(b32, "add.u32", from, u*moveThreads)
-			inside := a.to(pred, "setp.lt.u32", item, a.number32(putItems))
-			outer, row, vec := p.decode(a, item)
-			hit := a.loadOne(ir.U8, a.step(a.scratchAt(putHit), row, "1"), 0, inside)
-			guard := a.to(pred, "and.pred", inside, a.to(pred, "setp.eq.u32", hit, "0"))
-			at := p.element(a, a.origin(p.x, putX), outer, row, vec, putXOuter)
-			m := vector{to: p.result(a, outer, row, vec), guard: guard}
-			if bytes := int(p.width) * size; read == byVector && bytes >= 4 {
-				m.vals = a.loadVector(ir.U32, bytes/4, at, 0, guard)
-			} else {
-				m.vals = p.load(a, t, read, at, putXInner, guard)
-			}
-			moved = append(moved, m)
+		at := p.element(a, a.origin(p.x, putX), outer, row, vec, putXOuter)
+		m := vector{to: p.result(a, outer, row, vec), guard: guard}
+		if bytes := int(p.width) * size; read == byVector && bytes >= 4 { // whole vectors move as words
+			m.vals = a.loadVector(ir.U32, bytes/4, at, 0, guard)
+		} else {
+			m.vals = p.load(a, t, read, at, putXInner, guard)
 		}
-		for _, m := range moved {
-			stored := t
-			if len(m.vals)*size != int(p.width)*size {
-				stored = ir.U32
-			}
-			a.storeVector(stored, m.vals, m.to, 0, m.guard)
+		moved = append(moved, m)
+	}
+	for _, m := range moved {
+		stored := t
+		if len(m.vals)*size != int(p.width)*size {
+			stored = ir.U32
 		}
-	}, ceil(int64(v[putItems]), each*moveThreads), 1, 0, v...)
+		a.storeVector(stored, m.vals, m.to, 0, m.guard)
+	}
 }
 
 // fold combines the rows of each key with the row of x, in order: the threads of its first

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"math"
 )
 
 // Keys are sorted by digits of 8 bits, the last one first, each pass stable: what comes
@@ -36,13 +37,19 @@ func (f radix) keyBytes() int {
 	return 4
 }
 
-// The shared memory of a block: how often each digit was met by each warp, where each
-// digit begins, sums of warps, and, of a block that sorts, keys and places on the move.
-func (f radix) begins() int64 { return int64(f.warps()) * digits * 4 }
-func (f radix) sums() int64   { return f.begins() + digits*4 }
-func (f radix) keys() int64   { return f.sums() + 32*4 }
-func (f radix) places() int64 { return f.keys() + f.tile()*int64(f.keyBytes()) }
-func (f radix) sorts() int    { return int(f.places() + f.tile()*4) }
+// The shared memory of a block: sums of warps, where each digit begins, and how often it
+// was met by each warp. Of a block that sorts, keys and places on the move lie in the same
+// place as those counts.
+const (
+	radixSums   = 0
+	radixBegins = 32 * 4
+	radixCounts = radixBegins + digits*4
+	radixKeys   = radixCounts
+)
+
+func (f radix) counting() int { return radixCounts + f.warps()*digits*4 }
+func (f radix) places() int64 { return radixKeys + f.tile()*int64(f.keyBytes()) }
+func (f radix) sorting() int  { return max(f.counting(), int(f.places()+f.tile()*4)) }
 
 func (f radix) String() string {
 	return fmt.Sprintf("%dx%d%s", f.threads, f.items, mark(f.wide))
@@ -62,7 +69,7 @@ func newRadixAsm(a *asm, f radix, shared int) *radixAsm {
 	x := &radixAsm{asm: a, radix: f}
 	x.shared = a.def(b64, "mov.u64", "dyn")
 	warp := a.def(b32, "shr.u32", a.tidHead(), "5")
-	x.counts = a.def(b64, "add.s64", x.shared, a.def(b64, "mul.wide.u32", warp, fmt.Sprint(digits*4)))
+	x.counts = a.def(b64, "add.s64", a.def(b64, "add.s64", x.shared, radixCounts), a.def(b64, "mul.wide.u32", warp, fmt.Sprint(digits*4)))
 	x.from = a.def(b32, "mad.lo.u32", warp, fmt.Sprint(32*f.items), a.laneHead())
 	return x
 }
@@ -91,7 +98,7 @@ func (x *radixAsm) rank(digit []reg) []reg {
 	below := x.def(b32, "mov.u32", "%lanemask_lt")
 	before := make([]reg, len(digit))
 	for k, d := range digit {
-		same := x.to(b32, "match.any.sync.b32", d, "0xffffffff")
+		same := x.lanesWith(d)
 		mine := x.to(b32, "popc.b32", x.to(b32, "and.b32", same, below))
 		at := x.word(x.counts, d)
 		had := x.to(b32, "ld.shared.b32", mem(at, 0))
@@ -102,6 +109,19 @@ func (x *radixAsm) rank(digit []reg) []reg {
 		x.op("bar.warp.sync", "0xffffffff")
 	}
 	return before
+}
+
+// lanesWith is the lanes of the warp that have a digit, bit by bit: faster than one match
+// of them all.
+func (x *radixAsm) lanesWith(digit reg) reg {
+	same := x.constant(b32, math.MaxUint32)
+	for bit := range digitBits {
+		has := x.to(pred, "setp.ne.u32", x.to(b32, "and.b32", digit, 1<<bit), "0")
+		those := x.to(b32, "vote.sync.ballot.b32", has, "0xffffffff")
+		others := x.to(b32, "selp.b32", "0", "0xffffffff", has)
+		same = x.to(b32, "and.b32", same, x.to(b32, "xor.b32", those, others))
+	}
+	return same
 }
 
 // each is how many digits a thread has to itself where threads share them.
@@ -127,7 +147,7 @@ func (x *radixAsm) overWarps() reg {
 	for d := range x.each() {
 		for w := 0; w < x.warps(); w += 8 {
 			n := min(8, x.warps()-w)
-			at := func(i int) string { return mem(first, int64(4*((w+i)*digits+d))) }
+			at := func(i int) string { return mem(first, int64(radixCounts+4*((w+i)*digits+d))) }
 			v := make([]reg, n)
 			for i := range v {
 				v[i] = x.to(b32, "ld.shared.b32", at(i))
@@ -167,20 +187,22 @@ func (a *asm) scan(sums reg, v reg, n int) (before, all reg) {
 }
 
 // emitBlockSort writes a block that sorts as many items as number 0 says, at most its
-// tile, by as many bits as number 1 says. load gives the key of an item, if it is inside;
+// tile, by as many bits as number 1 says. load gives the keys of items, where they are inside;
 // put takes what is at a place in the end.
-func emitBlockSort(a *asm, f radix, load func(i, inside reg) reg, put func(i, inside, key, place reg)) {
-	x := newRadixAsm(a, f, f.sorts())
-	n := a.number32(0)
-	keys, places, inside := make([]reg, f.items), make([]reg, f.items), make([]reg, f.items)
-	index := make([]reg, f.items)
-	for k := range keys {
+func emitBlockSort(a *asm, f radix, load func(i, inside []reg) []reg, put func(i, inside, key, place reg)) {
+	x := newRadixAsm(a, f, f.sorting())
+	n, word := a.number32(0), classType[f.class()]
+	places, inside, index := make([]reg, f.items), make([]reg, f.items), make([]reg, f.items)
+	for k := range index {
 		index[k] = a.to(b32, "add.u32", x.from, 32*k)
 		inside[k] = a.to(pred, "setp.lt.u32", index[k], n)
-		// What fills the block up comes last: it has the greatest key, and stands behind.
-		rest := a.constant(f.class(), ^uint64(0)>>(64-8*f.keyBytes()))
-		keys[k] = a.to(f.class(), "selp"+classType[f.class()], load(index[k], inside[k]), rest, inside[k])
 		places[k] = a.to(b32, "mov.b32", index[k])
+	}
+	keys := load(index, inside)
+	// What fills the block up comes last: it has the greatest key, and stands behind.
+	rest := a.constant(f.class(), ^uint64(0)>>(64-8*f.keyBytes()))
+	for k := range keys {
+		keys[k] = a.to(f.class(), "selp"+word, keys[k], rest, inside[k])
 	}
 	shift := a.to(b32, "mov.b32", "0")
 	loop := a.label()
@@ -189,29 +211,32 @@ func emitBlockSort(a *asm, f radix, load func(i, inside reg) reg, put func(i, in
 	for k := range digit {
 		digit[k] = x.digit(keys[k], shift)
 	}
-	before := x.rank(digit)
+	at := x.rank(digit)
 	a.op("bar.sync", "0")
 	sum := a.to(b32, "mov.b32", "0")
 	x.sharers(func() { a.op("mov.b32", sum, x.overWarps()) })
-	begin, _ := a.scan(a.to(b64, "add.s64", x.shared, x.sums()), sum, min(f.threads, digits))
-	starts := a.to(b64, "add.s64", x.shared, x.begins())
-	x.sharers(func() { a.op("st.shared.b32", mem(x.word(starts, a.tidHead()), 0), begin) })
+	begin, _ := a.scan(x.shared, sum, min(f.threads, digits))
+	x.sharers(func() { a.op("st.shared.b32", mem(x.word(x.shared, a.tidHead()), radixBegins), begin) })
 	a.op("bar.sync", "0")
 	for k, d := range digit {
 		owner := d
 		if x.each() > 1 {
 			owner = a.to(b32, "div.u32", d, x.each())
 		}
-		at := a.to(b32, "add.u32", before[k], a.to(b32, "ld.shared.b32", mem(x.word(x.counts, d), 0)))
-		at = a.to(b32, "add.u32", at, a.to(b32, "ld.shared.b32", mem(x.word(starts, owner), 0)))
-		a.op("st.shared"+classType[f.class()], mem(a.step(x.shared, at, f.keyBytes()), f.keys()), keys[k])
-		a.op("st.shared.b32", mem(x.word(x.shared, at), f.places()), places[k])
+		at[k] = a.to(b32, "add.u32", at[k], a.to(b32, "ld.shared.b32", mem(x.word(x.counts, d), 0)))
+		at[k] = a.to(b32, "add.u32", at[k], a.to(b32, "ld.shared.b32", mem(x.word(x.shared, owner), radixBegins)))
+	}
+	a.op("bar.sync", "0") // the counts are read
+	for k := range at {
+		a.op("st.shared"+word, mem(a.step(x.shared, at[k], f.keyBytes()), radixKeys), keys[k])
+		a.op("st.shared.b32", mem(x.word(x.shared, at[k]), f.places()), places[k])
 	}
 	a.op("bar.sync", "0")
 	for k := range keys {
-		a.op("ld.shared"+classType[f.class()], keys[k], mem(a.step(x.shared, index[k], f.keyBytes()), f.keys()))
+		a.op("ld.shared"+word, keys[k], mem(a.step(x.shared, index[k], f.keyBytes()), radixKeys))
 		a.op("ld.shared.b32", places[k], mem(x.word(x.shared, index[k]), f.places()))
 	}
+	a.op("bar.sync", "0") // keys and places are read
 	a.op("add.u32", shift, shift, digitBits)
 	a.opIf(a.to(pred, "setp.lt.u32", shift, a.number32(1)), "bra", loop)
 	for k := range keys {
@@ -219,10 +244,14 @@ func emitBlockSort(a *asm, f radix, load func(i, inside reg) reg, put func(i, in
 	}
 }
 
-// blockRadix is the smallest block that sorts n items, at most largestSort.
+// blockRadix is the form of a block that sorts n items, at most largestSort. Warps have
+// few items each only where there are few: each counts all digits.
 func blockRadix(n int64, wide bool) radix {
 	f := radix{threads: 64, items: 1, wide: wide}
-	for f.threads < 1024 && (f.tile() < n) {
+	for f.items < 4 && f.tile() < n {
+		f.items *= 2
+	}
+	for f.threads < 1024 && f.tile() < n {
 		f.threads *= 2
 	}
 	for f.tile() < n {

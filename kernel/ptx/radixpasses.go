@@ -149,7 +149,7 @@ func emitDigitScan(a *asm) {
 // emitMove moves tiles to where their digits belong. In the first pass places are those
 // where the keys lie.
 func emitMove(a *asm, f radix, first bool) {
-	x := newRadixAsm(a, f, int(f.keys()))
+	x := newRadixAsm(a, f, f.counting())
 	index, inside, keys := x.tileKeys()
 	var places []reg
 	row := reg("")
@@ -173,15 +173,14 @@ func emitMove(a *asm, f radix, first bool) {
 	x.overWarps()
 	tid := a.tidHead()
 	sum := a.to(b32, "ld.global.b32", mem(a.sumAt(tid), 0))
-	begin, _ := a.scan(a.to(b64, "add.s64", x.shared, x.sums()), sum, digits)
+	begin, _ := a.scan(x.shared, sum, digits)
 	mine := a.to(b32, "ld.global.b32", mem(a.countAt(tid, a.to(b32, "mov.u32", "%ctaid.x")), 0))
-	starts := a.to(b64, "add.s64", x.shared, x.begins())
-	a.op("st.shared.b32", mem(x.word(starts, tid), 0), a.to(b32, "add.u32", begin, mine))
+	a.op("st.shared.b32", mem(x.word(x.shared, tid), radixBegins), a.to(b32, "add.u32", begin, mine))
 	a.op("bar.sync", "0")
 	toKeys, toPlaces := a.rowAt(passKeysTo, f.keyBytes()), a.rowAt(passPlacesTo, 4)
 	for k, d := range digit {
 		at := a.to(b32, "add.u32", before[k], a.to(b32, "ld.shared.b32", mem(x.word(x.counts, d), 0)))
-		at = a.to(b32, "add.u32", at, a.to(b32, "ld.shared.b32", mem(x.word(starts, d), 0)))
+		at = a.to(b32, "add.u32", at, a.to(b32, "ld.shared.b32", mem(x.word(x.shared, d), radixBegins)))
 		a.storeOne(bitsOf(f.keyBytes()), keys[k], a.step(toKeys, at, f.keyBytes()), 0, inside[k])
 		a.storeOne(bitsOf(4), places[k], x.word(toPlaces, at), 0, inside[k])
 	}

@@ -150,7 +150,7 @@ func load(text string) (*program, error) {
 			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[1].value)
 		case in.op == "ret":
 			st.kind = stepExit
-		case strings.HasPrefix(in.op, "shfl"), strings.HasPrefix(in.op, "match"), in.op == "bar.warp.sync":
+		case strings.HasPrefix(in.op, "shfl"), strings.HasPrefix(in.op, "vote"), in.op == "bar.warp.sync":
 			st.kind = stepWarp
 			st.warp = pr.together(in)
 		default:
@@ -342,14 +342,12 @@ func (pr *program) together(in *inst) func(lanes []*thread) {
 	var result func(vals []uint64, lane int) uint64
 	distance := int(in.args[2].value)
 	switch {
-	case strings.HasPrefix(in.op, "match.any"):
-		result = func(vals []uint64, lane int) (same uint64) {
+	case strings.HasPrefix(in.op, "vote.sync.ballot"):
+		result = func(vals []uint64, _ int) (all uint64) {
 			for i, v := range vals {
-				if v == vals[lane] {
-					same |= 1 << i
-				}
+				all |= v & 1 << i
 			}
-			return same
+			return all
 		}
 	case strings.HasPrefix(in.op, "shfl.sync.up"):
 		result = func(vals []uint64, lane int) uint64 {
