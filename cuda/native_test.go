@@ -1,0 +1,227 @@
+package cuda_test
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/cuda"
+	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
+)
+
+// nativeCase is a node that has native kernels, at a size at which they matter. Integers of
+// 64 bits are indices below a bound, if there is one.
+type nativeCase struct {
+	name  string
+	row   string
+	attrs []ir.Named
+	in    []ir.Type
+	below int64
+}
+
+func nativeCases() []nativeCase {
+	typ := func(d ir.DType, shape ...int) ir.Type { return ir.Type{DType: d, Shape: shape} }
+	var out []nativeCase
+	add := func(name, row string, attrs []ir.Named, below int64, in ...ir.Type) {
+		out = append(out, nativeCase{name, row, attrs, in, below})
+	}
+	scatter := func(name string, d ir.DType, n, rows, inner int, below int64) {
+		add("scatter_add "+name, "scatter_add", ir.A("axis", 0), below, typ(d, rows, inner), typ(ir.I64, n), typ(d, n, inner))
+	}
+	scatter("8k of 50257x768 f32", ir.F32, 8192, 50257, 768, 50257)
+	scatter("8k of 50257x768 bf16", ir.BF16, 8192, 50257, 768, 50257)
+	scatter("64k of 50257x768 bf16", ir.BF16, 65536, 50257, 768, 50257)
+	scatter("8k of 50257x768 f32, 100 hit", ir.F32, 8192, 50257, 768, 100)
+	scatter("8k of 50257x768 f32, one hit", ir.F32, 8192, 50257, 768, 1)
+	scatter("1M of 1M f32", ir.F32, 1<<20, 1<<20, 1, 1<<20)
+	scatter("100k of 1000x5 f16", ir.F16, 100000, 1000, 5, 1000)
+	add("scatter_along 1M f32", "scatter_along", ir.A("axis", 1, "mode", ir.PutAdd), 1000, typ(ir.F32, 1000, 1000), typ(ir.I64, 1000, 1000), typ(ir.F32, 1000, 1000))
+	add("scatter_along last f64", "scatter_along", ir.A("axis", 0, "mode", ir.PutReplace), 3000, typ(ir.F64, 3000, 70), typ(ir.I64, 9000, 1), typ(ir.F64, 9000, 70))
+	add("scatter_nd max bf16", "scatter_nd", ir.A("axis", 0, "mode", ir.PutMax), 200, typ(ir.BF16, 200, 300, 24), typ(ir.I64, 50000, 2), typ(ir.BF16, 50000, 24))
+	for _, d := range []ir.DType{ir.F32, ir.I64, ir.BF16} {
+		add("sort 1M "+d.String(), "sort", nil, 0, typ(d, 1<<20))
+	}
+	add("sort 4096x1024 f32", "sort", nil, 0, typ(ir.F32, 4096, 1024))
+	add("sort 64x50257 f32", "sort", ir.A("descending", true), 0, typ(ir.F32, 64, 50257))
+	add("sort 300x40x50 f16 axis 1", "sort", ir.A("axis", 1), 0, typ(ir.F16, 300, 40, 50))
+	add("topk 10 of 1M f32", "topk", ir.A("k", 10), 0, typ(ir.F32, 1<<20))
+	add("topk 50 of 64x50257 f32", "topk", ir.A("k", 50), 0, typ(ir.F32, 64, 50257))
+	return out
+}
+
+// make draws the node and its operands.
+func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
+	rng := rand.New(rand.NewPCG(seed, 77))
+	r := ir.Lookup(c.row)
+	attrs, err := r.MakeAttrs(c.attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n = ir.Node{Row: r, Attrs: attrs}
+	for i, typ := range c.in {
+		n.In = append(n.In, ir.Tensor{ID: ir.ID(i + 1), Type: typ})
+		b := make([]byte, typ.Bytes())
+		size := typ.DType.Size()
+		drawn := len(b)
+		if typ.DType != ir.I64 { // the rest is the same again
+			drawn = min(drawn, 1<<20*size)
+		}
+		for j := 0; j < drawn; j += size {
+			v := uint64(0)
+			switch {
+			case typ.DType == ir.I64 && c.below > 0:
+				v = uint64(rng.Int64N(c.below))
+			case typ.DType.IsFloat():
+				v = kernel.Convert(typ.DType, ir.F64, math.Float64bits(rng.NormFloat64()))
+			default:
+				v = rng.Uint64() >> rng.IntN(64)
+			}
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], v)
+			copy(b[j:j+size], word[:])
+		}
+		for j := drawn; j < len(b); j += drawn {
+			copy(b[j:], b[:drawn])
+		}
+		data = append(data, b)
+	}
+	types, err := ir.Infer(r, n.InTypes(), attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, typ := range types {
+		n.Out = append(n.Out, ir.Tensor{ID: ir.ID(100 + i), Type: typ})
+	}
+	return n, data
+}
+
+// resultsOn are the results of a node on a device, again and again.
+func resultsOn(t *testing.T, d backend.Backend, n ir.Node, data [][]byte, times int) [][]byte {
+	t.Helper()
+	for i, x := range n.In {
+		if err := d.Upload(x, data[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out [][]byte
+	for k := range times {
+		again := n
+		again.Out = append([]ir.Tensor(nil), n.Out...)
+		for i := range again.Out {
+			again.Out[i].ID += ir.ID(1000 * k)
+		}
+		if err := d.Submit(t.Context(), []ir.Node{again}); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range again.Out {
+			got, errs, err := d.Read(t.Context(), o.ID)
+			if err != nil || errs[0] != nil {
+				t.Fatal(err, errs)
+			}
+			out = append(out, got[0].Bytes)
+		}
+	}
+	return out
+}
+
+// TestNatives: native kernels give the bits of the processor at sizes that no simulator
+// reaches, each time.
+func TestNatives(t *testing.T) {
+	keepOpen(t)
+	for i, c := range nativeCases() {
+		t.Run(c.name, func(t *testing.T) {
+			n, data := c.make(t, uint64(i))
+			g := open(t, cuda.Options{})
+			defer g.Close()
+			host, err := cpu.New(cpu.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer host.Close()
+			want := resultsOn(t, host, n, data, 1)
+			for j, got := range resultsOn(t, g, n, data, 3) {
+				k := j % len(want)
+				if bad, first := ptxtest.Mismatches(n.Out[k].DType, got, want[k]); bad > 0 {
+					t.Errorf("result %d: %d mismatches, %s", k, bad, first)
+				}
+			}
+			if s := g.Stats(); s.Kernels == 0 {
+				t.Error("no kernel ran")
+			}
+		})
+	}
+}
+
+// TestMeasureNatives prints the times of native kernels, all of a node and each alone.
+func TestMeasureNatives(t *testing.T) {
+	if !*measure {
+		t.Skip("skipped: measures only with -measure")
+	}
+	d := openDevice(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := d.ctx.SetCurrent(); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{device: d, t: t}
+	var err error
+	if b.stream, err = d.ctx.NewStream(); err != nil {
+		t.Fatal(err)
+	}
+	natives := ptx.NewNatives(d.target)
+	for i, c := range nativeCases() {
+		n, data := c.make(t, uint64(i))
+		mem := &memory{ctx: d.ctx}
+		alloc := func(size int64) driver.Ptr {
+			p, err := mem.alloc(uint64(size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		var tensors []kernel.Tensor
+		for j, x := range append(n.In[:len(n.In):len(n.In)], n.Out...) {
+			at := alloc(x.Bytes())
+			if j < len(data) {
+				if err := d.ctx.CopyToDevice(at, data[j]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := kernel.Operand{Size: x.Bytes(), Strides: x.Shape.Strides()}
+			*(*driver.Ptr)(unsafe.Pointer(&o.Base)) = at
+			tensors = append(tensors, kernel.Tensor{Type: x.Type, Operand: o})
+		}
+		plan, err := natives.Plan(&n, tensors)
+		if err != nil || plan == nil {
+			t.Fatalf("%s: %v, %v", c.name, plan, err)
+		}
+		scratch, fault := alloc(plan.Scratch), alloc(8)
+		measured := func(p ptx.Plan) float64 {
+			ms, err := b.time(1, func(int) error { return d.run(b.stream, &p, scratch, fault) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return 1000 * ms
+		}
+		t.Logf("%-34s %8.1f µs, %d steps, %d KiB of scratch memory", c.name, measured(*plan), len(plan.Steps), plan.Scratch>>10)
+		for j, s := range plan.Steps {
+			if j < 4 || j >= len(plan.Steps)-2 {
+				one := *plan
+				one.Steps = plan.Steps[j : j+1]
+				t.Logf("    %8.1f µs %s", measured(one), s.Entry.Name)
+			}
+		}
+		if err := mem.free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
