@@ -26,7 +26,8 @@ func bytesEach(first, second int) func([]int, ir.DType) Cost {
 func vector(sizes []int, t ir.DType) []input { return []input{{t: t, shape: sizes[:1]}} }
 
 var orders = []op{
-	{group: "order", name: "sort", cases: append(in(ir.F32, million...), variant{t: ir.I64, sizes: million[0]}), inputs: vector,
+	{group: "order", name: "sort", cases: append(in(ir.F32, million...), variant{t: ir.I64, sizes: million[0]}),
+		gpu: append(in(ir.F32, million...), variant{t: ir.I64, sizes: million[0]}), inputs: vector,
 		cost: func(s []int, t ir.DType) Cost { return Cost{Bytes: int64(s[0] * (2*t.Size() + 8)), Moves: limit.Copy} },
 		call: func(_ []int, in list) list {
 			v, i := in[0].Sort(0, false)
@@ -34,9 +35,26 @@ var orders = []op{
 		}},
 	{group: "order", name: "argsort", cases: in(ir.F32, million...), inputs: vector, cost: bytesEach(12, 0),
 		call: func(_ []int, in list) list { return list{in[0].ArgSort(0, false)} }},
-	{group: "order", name: "topk", cases: in(ir.F32, []int{1 << 20, 10}, []int{1 << 20, 1000}), inputs: vector, cost: bytesEach(4, 12),
+	{group: "order", name: "topk", cases: in(ir.F32, []int{1 << 20, 10}, []int{1 << 20, 1000}), gpu: in(ir.F32, []int{1 << 20, 10}), inputs: vector, cost: bytesEach(4, 12),
 		call: func(s []int, in list) list {
 			v, i := in[0].TopK(s[1], 0, true)
+			return list{v, i}
+		}},
+	{group: "order", name: "sort_rows", gpu: in(ir.F32, []int{4096, 1024}), inputs: matrix(0),
+		cost: func(s []int, t ir.DType) Cost {
+			return Cost{Bytes: int64(s[0] * s[1] * (2*t.Size() + 8)), Moves: limit.Copy}
+		},
+		call: func(_ []int, in list) list {
+			v, i := in[0].Sort(1, false)
+			return list{v, i}
+		}},
+	{group: "order", name: "topk_rows", gpu: in(ir.F32, []int{64, 50257, 50}),
+		inputs: func(s []int, t ir.DType) []input { return []input{{t: t, shape: s[:2]}} },
+		cost: func(s []int, t ir.DType) Cost {
+			return Cost{Bytes: int64(s[0] * (s[1]*t.Size() + s[2]*(t.Size()+8))), Moves: limit.Copy}
+		},
+		call: func(s []int, in list) list {
+			v, i := in[0].TopK(s[2], 1, true)
 			return list{v, i}
 		}},
 	{group: "order", name: "cumsum", cases: in(ir.F32, million...), inputs: vector, cost: bytesEach(8, 0),
@@ -46,12 +64,12 @@ var orders = []op{
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].Gather(0, in[1])} }},
-	{group: "order", name: "scatter_add", cases: in(ir.F32, []int{1 << 20, 1 << 20}), cost: bytesEach(8+4, 8),
+	{group: "order", name: "scatter_add", cases: in(ir.F32, []int{1 << 20, 1 << 20}), gpu: in(ir.F32, []int{1 << 20, 1 << 20}), cost: bytesEach(8+4, 8),
 		inputs: func(s []int, t ir.DType) []input {
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}, {t: t, shape: s[:1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].ScatterAdd(0, in[1], in[2])} }},
-	{group: "order", name: "gather_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: in(ir.F32, []int{8192, 50257, 768}),
+	{group: "order", name: "gather_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: both([]int{8192, 50257, 768}),
 		cost: func(s []int, t ir.DType) Cost {
 			return Cost{Bytes: int64(s[0] * (2*s[2]*t.Size() + 8)), Moves: limit.Copy}
 		},
@@ -59,7 +77,7 @@ var orders = []op{
 			return []input{{t: t, shape: s[1:]}, {t: ir.I64, shape: s[:1], below: s[1]}}
 		},
 		call: func(_ []int, in list) list { return list{in[0].Gather(0, in[1])} }},
-	{group: "order", name: "scatter_add_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: in(ir.F32, []int{8192, 50257, 768}),
+	{group: "order", name: "scatter_add_rows", cases: in(ir.F32, []int{16384, 50257, 64}), gpu: both([]int{8192, 50257, 768}),
 		cost: func(s []int, t ir.DType) Cost {
 			return Cost{Bytes: int64(s[0]*(s[2]*t.Size()+8) + 2*s[1]*s[2]*t.Size()), Moves: limit.Copy}
 		},

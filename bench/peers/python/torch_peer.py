@@ -140,6 +140,12 @@ def sort(sizes, dtype):
 
 
 @inference
+def sort_rows(sizes, dtype):
+    x = values(dtype, *sizes)
+    return lambda: torch.sort(x, dim=1, stable=True)
+
+
+@inference
 def argsort(sizes, dtype):
     x = values(dtype, *sizes)
     return lambda: torch.argsort(x)
@@ -149,6 +155,12 @@ def argsort(sizes, dtype):
 def topk(sizes, dtype):
     x = values(dtype, sizes[0])
     return lambda: torch.topk(x, sizes[1])
+
+
+@inference
+def topk_rows(sizes, dtype):
+    x = values(dtype, *sizes[:2])
+    return lambda: torch.topk(x, sizes[2], dim=1)
 
 
 @inference
@@ -387,7 +399,7 @@ def decode_llama(sizes, dtype):
 
 
 WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, chain10, adam, softmax, log_softmax, layer_norm, rms_norm,
-                                     cross_entropy, sort, argsort, topk, cumsum, gather, scatter_add, gather_rows,
+                                     cross_entropy, sort, sort_rows, argsort, topk, topk_rows, cumsum, gather, scatter_add, gather_rows,
                                      scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention, attention_gradient,
                                      train_mlp, train_transformer, train_gpt2, decode_llama)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
