@@ -29,6 +29,27 @@ type remote struct {
 	slow    time.Duration
 	refuses bool // when it is to run something
 	loans   bool // memory may be mapped when it is closed
+	// native runs a node, if it is not nil; see cpu.NodeRunner.
+	native func(n *ir.Node, in, out []kernel.Tensor) (done bool, err error)
+}
+
+// RunNode runs a node by the native kernel, if there is one.
+func (r *remote) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.native == nil || r.loss != nil {
+		return false, r.loss
+	}
+	return r.native(n, in, out)
+}
+
+var _ cpu.NodeRunner = (*remote)(nil)
+
+// elements are the contents of a tensor of f32 that lies in one piece.
+func (r *remote) elements(t kernel.Tensor) []float32 {
+	n := t.Type.Shape.Size()
+	from := uintptr(t.Operand.Base) + uintptr(4*t.Operand.Offset)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(r.contents(from, 4*n)))), n)
 }
 
 func (r *remote) Describe(i *backend.Info) { i.Kind, i.Detail = "cpu", "remote" }
@@ -290,6 +311,93 @@ func TestRefused(t *testing.T) {
 	}
 	if v := *(*float32)(unsafe.Pointer(&got[0].Bytes[4])); v != 3 {
 		t.Errorf("-(-3) is %v", v)
+	}
+}
+
+// TestNative: an accelerator may run a node by kernels of its own. What it leaves to the
+// host has the host's results; its errors are the node's; where memory is short beside the
+// operands, it is asked again.
+func TestNative(t *testing.T) {
+	noMemory := ir.Errorf(ir.ErrMemory, "no room for scratch memory")
+	broken := ir.Errorf(ir.ErrDevice, "the kernel failed")
+	for _, c := range []struct {
+		name  string
+		calls []error // of the native kernel, nil where it has run
+		done  bool
+		kind  error // of the node's error
+		fails bool
+	}{
+		{name: "done", calls: []error{nil}, done: true},
+		{name: "not done", calls: []error{nil}},
+		{name: "failed", calls: []error{broken}, kind: ir.ErrDevice, fails: true},
+		{name: "short of memory", calls: []error{noMemory, nil}, done: true},
+		{name: "without memory", calls: []error{noMemory, noMemory}, kind: ir.ErrMemory, fails: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRemote()
+			d, err := cpu.New(cpu.Options{Accelerator: r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			calls := 0
+			r.set(func() {
+				r.native = func(n *ir.Node, in, out []kernel.Tensor) (bool, error) {
+					if n.Row.Name != "scatter_add" || len(in) != 3 || len(out) != 1 || calls == len(c.calls) {
+						t.Errorf("call %d of %s over %d operands and %d results", calls, n.Row.Name, len(in), len(out))
+						return false, nil
+					}
+					err := c.calls[calls]
+					calls++
+					for i := range r.elements(out[0]) {
+						r.elements(out[0])[i] = 10 + r.elements(in[0])[0] // also where it is not done: it does not matter
+					}
+					return c.done && err == nil, err
+				}
+			})
+			vector := ir.Type{DType: ir.F32, Shape: ir.Shape{2}}
+			x, index := ir.Tensor{ID: 1, Type: vector}, ir.Tensor{ID: 2, Type: ir.Type{DType: ir.I64, Shape: ir.Shape{2}}}
+			y := ir.Tensor{ID: 3, Type: vector}
+			data := make([]byte, 8)
+			*(*float32)(unsafe.Pointer(&data[0])) = 3
+			if err := d.Upload(x, data); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Upload(index, make([]byte, 16)); err != nil {
+				t.Fatal(err)
+			}
+			row := ir.Lookup("scatter_add")
+			attrs, err := row.MakeAttrs(ir.A("axis", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Submit(t.Context(), []ir.Node{{Row: row, Attrs: attrs, In: []ir.Tensor{x, index, x}, Out: []ir.Tensor{y}}}); err != nil {
+				t.Fatal(err)
+			}
+			got, errs, err := d.Read(t.Context(), y.ID, x.ID)
+			if err != nil || errs[1] != nil {
+				t.Fatal(err, errs)
+			}
+			if calls != len(c.calls) {
+				t.Errorf("%d calls, expected %d", calls, len(c.calls))
+			}
+			switch {
+			case c.fails:
+				if errs[0] == nil || ir.AsError(errs[0]).Kind != c.kind {
+					t.Errorf("error %v", errs[0])
+				}
+				return
+			case errs[0] != nil:
+				t.Fatal(errs[0])
+			}
+			want := float32(6) // 3 + 3 + 0
+			if c.done {
+				want = 13
+			}
+			if v := *(*float32)(unsafe.Pointer(&got[0].Bytes[0])); v != want {
+				t.Errorf("result %v, expected %v", v, want)
+			}
+		})
 	}
 }
 
