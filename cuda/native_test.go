@@ -53,6 +53,9 @@ func nativeCases() []nativeCase {
 	add("sort 4096x1024 f32", "sort", nil, 0, typ(ir.F32, 4096, 1024))
 	add("sort 64x50257 f32", "sort", ir.A("descending", true), 0, typ(ir.F32, 64, 50257))
 	add("sort 300x40x50 f16 axis 1", "sort", ir.A("axis", 1), 0, typ(ir.F16, 300, 40, 50))
+	add("searchsorted 1M in 1M i32", "searchsorted", nil, 0, typ(ir.I32, 1<<20), typ(ir.I32, 1<<20))
+	add("nonzero 4096x1024", "nonzero", ir.A("max", 3<<20), 0, typ(ir.Bool, 4096, 1024))
+	add("recurrence 64x2048x64 f32", "recurrence", ir.A("axis", 1), 0, typ(ir.F32, 64, 2048, 64), typ(ir.F32, 64, 2048, 64))
 	add("topk 10 of 1M f32", "topk", ir.A("k", 10), 0, typ(ir.F32, 1<<20))
 	add("topk 50 of 64x50257 f32", "topk", ir.A("k", 50), 0, typ(ir.F32, 64, 50257))
 	return out
@@ -80,6 +83,8 @@ func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
 			switch {
 			case typ.DType == ir.I64 && c.below > 0:
 				v = uint64(rng.Int64N(c.below))
+			case typ.DType == ir.Bool:
+				v = uint64(rng.IntN(2))
 			case typ.DType.IsFloat():
 				v = kernel.Convert(typ.DType, ir.F64, math.Float64bits(rng.NormFloat64()))
 			default:
@@ -161,7 +166,7 @@ func TestNatives(t *testing.T) {
 	}
 }
 
-// TestMeasureNatives prints the times of native kernels, all of a node and each alone.
+// TestMeasureNatives prints the times of native kernels: of all of a node, and what each adds.
 func TestMeasureNatives(t *testing.T) {
 	if !*measure {
 		t.Skip("skipped: measures only with -measure")
@@ -213,12 +218,13 @@ func TestMeasureNatives(t *testing.T) {
 			return 1000 * ms
 		}
 		t.Logf("%-34s %8.1f µs, %d steps, %d KiB of scratch memory", c.name, measured(*plan), len(plan.Steps), plan.Scratch>>10)
+		before := 0.0
 		for j, s := range plan.Steps {
-			if j < 4 || j >= len(plan.Steps)-2 {
-				one := *plan
-				one.Steps = plan.Steps[j : j+1]
-				t.Logf("    %8.1f µs %s", measured(one), s.Entry.Name)
-			}
+			until := *plan
+			until.Steps = plan.Steps[:j+1]
+			us := measured(until)
+			t.Logf("    %8.1f µs %s", us-before, s.Entry.Name)
+			before = us
 		}
 		if err := mem.free(); err != nil {
 			t.Fatal(err)

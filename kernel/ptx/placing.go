@@ -12,6 +12,7 @@ func init() {
 	natives["scatter_add"] = planScatterAdd
 	natives["scatter_along"] = planScatterAlong
 	natives["scatter_nd"] = planScatterND
+	natives["gather_nd"] = planGatherND
 }
 
 // placing puts elements where indices say: of outer blocks, row i of n, with inner
@@ -23,6 +24,7 @@ type placing struct {
 	*nativeCall
 	dtype         ir.DType
 	mode          int
+	result        int // its tensor
 	outer, n      int64
 	extent, inner int64
 	x, z          block
@@ -64,19 +66,58 @@ func planScatterAdd(c *nativeCall) (*Plan, error) {
 }
 
 func planScatterND(c *nativeCall) (*Plan, error) {
-	shape, index := c.tensors[placedX].Type.Shape, &c.tensors[placedIndex]
-	axis, err := ir.Axis(int(c.Attr("axis").Int), len(shape))
+	index, axis, to, err := coordinates(c)
 	if err != nil {
 		return nil, err
 	}
-	last := len(index.Type.Shape) - 1
-	p := &placing{nativeCall: c, mode: int(c.Attr("mode").Int)}
-	count := index.Type.Shape[last]
-	p.index = indexing{spans: spansOf(index.Type.Shape[:last], index.Operand.Strides[:last]), apart: index.Operand.Strides[last]}
-	for _, n := range shape[axis : axis+count] {
-		p.index.extents = append(p.index.extents, int64(n))
+	p := &placing{nativeCall: c, mode: int(c.Attr("mode").Int), index: index}
+	return p.run(axis, to, axis+len(c.tensors[placedIndex].Type.Shape)-1)
+}
+
+// coordinates says how the last axis of the indices names rows of x: those of the axes
+// from one to another.
+func coordinates(c *nativeCall) (x indexing, from, to int, err error) {
+	shape, index := c.tensors[placedX].Type.Shape, &c.tensors[placedIndex]
+	if from, err = ir.Axis(int(c.Attr("axis").Int), len(shape)); err != nil {
+		return x, 0, 0, err
 	}
-	return p.run(axis, axis+count, axis+last)
+	last := len(index.Type.Shape) - 1
+	to = from + index.Type.Shape[last]
+	x = indexing{spans: spansOf(index.Type.Shape[:last], index.Operand.Strides[:last]), apart: index.Operand.Strides[last]}
+	for _, n := range shape[from:to] {
+		x.extents = append(x.extents, int64(n))
+	}
+	return x, from, to, nil
+}
+
+// planGatherND takes rows of x: each thread a vector.
+func planGatherND(c *nativeCall) (*Plan, error) {
+	if c.tooLarge() {
+		return nil, nil
+	}
+	index, from, to, err := coordinates(c)
+	if err != nil {
+		return nil, err
+	}
+	const result = 2
+	lead := c.tensors[placedIndex].Type.Shape
+	p := &placing{nativeCall: c, dtype: bitsOf(c.tensors[placedX].Type.DType.Size()), index: index, x: c.blockOf(placedX, from, to), result: result}
+	p.outer, p.extent, p.n, p.inner = p.x.outers, p.x.rows, int64(lead[:len(lead)-1].Size()), p.x.inners
+	p.width = p.vector()
+	c.plan.Fault = true
+	v := p.numbers(p.n)
+	v[putOuter] = uint64(p.n * p.inner * int64(p.dtype.Size()))
+	p.index.put(&v)
+	p.add(fmt.Sprintf("%s_%s", p.name("taken"), p.index.String()), moveThreads, func(a *asm) {
+		done := a.label()
+		item := a.item(moveThreads, a.number32(putItems), done)
+		outer, i, vec := p.decode(a, item)
+		key := p.index.keys(a, []reg{i}, []reg{""}, putIndices)[0]
+		x := p.load(a, p.dtype, p.reading(&p.x), p.element(a, a.origin(p.x, putX), outer, key, vec, putXOuter), putXInner, "")
+		a.storeVector(p.dtype, x, p.to(a, outer, i, vec), 0, "")
+		a.place(done)
+	}, ceil(int64(v[putItems]), moveThreads), 1, 0, v...)
+	return c.plan, nil
 }
 
 func planScatterAlong(c *nativeCall) (*Plan, error) {
@@ -101,18 +142,14 @@ func planScatterAlong(c *nativeCall) (*Plan, error) {
 // another.
 func (p *placing) run(from, toX, toZ int) (*Plan, error) {
 	c := p.nativeCall
-	for _, t := range c.tensors {
-		if t.Type.Shape.Size() > maxItems {
-			return nil, nil
-		}
+	if c.tooLarge() {
+		return nil, nil
 	}
+	p.result = placedY
 	p.dtype = c.tensors[placedX].Type.DType
 	p.x, p.z = c.blockOf(placedX, from, toX), c.blockOf(placedZ, from, toZ)
 	p.outer, p.extent, p.n, p.inner = p.x.outers, p.x.rows, p.z.rows, p.x.inners
-	p.width = 16 / int64(p.dtype.Size())
-	for p.inner%p.width != 0 {
-		p.width /= 2
-	}
+	p.width = p.vector()
 	c.plan.Fault = true
 	p.hit = c.room(p.extent)
 	// Leaving out what is hit must save more than the time of two kernels.
@@ -123,6 +160,15 @@ func (p *placing) run(from, toX, toZ int) (*Plan, error) {
 		p.sortLong()
 	}
 	return c.plan, p.fold()
+}
+
+// vector is how many elements of the inner axis move at once.
+func (p *placing) vector() int64 {
+	n := 16 / int64(p.dtype.Size())
+	for p.inner%n != 0 {
+		n /= 2
+	}
+	return n
 }
 
 // keyBits is how many bits keys have.
@@ -140,7 +186,7 @@ func (x *indexing) put(p *numbers) {
 	p.addSpans(x.spans, 8)
 }
 
-// fetch loads the indices of an item, if it is inside: their numbers are those from first on.
+// fetch loads the indices of an item, if it is inside, or there is no such guard: their numbers are those from first on.
 func (x *indexing) fetch(a *asm, item, inside reg, first int) (values []reg) {
 	at := a.walk(item, a.slotReg(slotPointer, placedIndex, 0), len(x.spans), first+len(x.extents)+3)
 	for k := range x.extents {
@@ -162,7 +208,11 @@ func (x *indexing) key(a *asm, item, inside reg, values []reg, first int) reg {
 		v = a.to(b64, "selp.b64", fromEnd, v, a.to(pred, "setp.lt.s64", v, "0"))
 		outside := a.to(pred, "setp.ge.u64", v, extent)
 		v = a.to(b64, "selp.b64", "0", v, outside)
-		a.noteFault(kernel.IndexOutOfRange, a.to(pred, "and.pred", outside, inside))
+		fault := outside
+		if inside != "" {
+			fault = a.to(pred, "and.pred", outside, inside)
+		}
+		a.noteFault(kernel.IndexOutOfRange, fault)
 		place := a.to(b32, "cvt.u32.u64", v)
 		if k == 0 {
 			row = place
@@ -209,7 +259,7 @@ func (p *placing) sortShort() {
 		block := a.def(b32, "mov.u32", "%ctaid.x")
 		others, end := a.label(), a.label()
 		a.opIf(a.to(pred, "setp.gt.u32", block, "0"), "bra", others)
-		emitBlockSort(a, f, func(i, inside []reg) []reg { return p.index.keys(a, i, inside, putIndices) }, func(i, inside, key, place reg) {
+		emitBlockSort(a, f, a.number32(putSorted), a.number32(putKeyBits), func(i, inside []reg) []reg { return p.index.keys(a, i, inside, putIndices) }, func(i, inside, key, place reg) {
 			a.storeOne(ir.U32, key, a.step(a.scratchAt(putKeys), i, "4"), 0, inside)
 			a.storeOne(ir.U32, place, a.step(a.scratchAt(putPlaces), i, "4"), 0, inside)
 		})
@@ -322,14 +372,14 @@ func (p *placing) load(a *asm, t ir.DType, r reading, at reg, stride int, guard 
 
 // The numbers of the kernels of placings. Those of indices follow them.
 const (
-	putSorted  = iota // rows that are sorted, by so many bits
-	putKeyBits        // stand first: a block that sorts looks for them there
-	putStride         // from one round of the copying threads to the next; how many marks there are
-	putItems          // vectors
-	putWidths         // of a row
-	putRows           // extent, of those that are copied, n of those that are folded
-	putX              // where the operands lie, if it is in scratch memory
-	putXOuter         // strides in bytes
+	putSorted = iota // rows that are sorted, by so many bits
+	putKeyBits
+	putStride // from one round of the copying threads to the next; how many marks there are
+	putItems  // vectors
+	putWidths // of a row
+	putRows   // extent, of those that are copied, n of those that are folded
+	putX      // where the operands lie, if it is in scratch memory
+	putXOuter // strides in bytes
 	putXRow
 	putXInner
 	putZ
@@ -368,9 +418,9 @@ func (p *placing) element(a *asm, base, outer, row, vector reg, first int) reg {
 	return base
 }
 
-// result is the address of a vector of the result.
-func (p *placing) result(a *asm, outer, row, vector reg) reg {
-	at := a.slotReg(slotPointer, placedY, 0)
+// to is the address of a vector of the result.
+func (p *placing) to(a *asm, outer, row, vector reg) reg {
+	at := a.slotReg(slotPointer, p.result, 0)
 	if outer != "" {
 		at = a.step(at, outer, a.number(putOuter))
 	}
@@ -421,7 +471,7 @@ func (p *placing) copyVectors(a *asm, from reg, apart int) {
 			guard = a.to(pred, "and.pred", guard, a.to(pred, "setp.eq.u32", hit, "0"))
 		}
 		at := p.element(a, a.origin(p.x, putX), outer, row, vec, putXOuter)
-		m := vector{to: p.result(a, outer, row, vec), guard: guard}
+		m := vector{to: p.to(a, outer, row, vec), guard: guard}
 		if bytes := int(p.width) * size; read == byVector && bytes >= 4 { // whole vectors move as words
 			m.vals = a.loadVector(ir.U32, bytes/4, at, 0, guard)
 		} else {
@@ -461,7 +511,7 @@ func (p *placing) fold() error {
 		after := a.loadOne(ir.U32, at, 4, more)
 		more = a.to(pred, "and.pred", more, a.to(pred, "setp.eq.u32", after, key))
 		z := p.element(a, a.origin(p.z, putZ), outer, a.constant(b32, 0), vec, putZOuter)
-		to := p.result(a, outer, key, vec)
+		to := p.to(a, outer, key, vec)
 		row := func(place, guard reg) []reg {
 			return p.load(a, t, p.reading(&p.z), a.step(z, place, a.number(putZRow)), putZInner, guard)
 		}

@@ -186,12 +186,11 @@ func (a *asm) scan(sums reg, v reg, n int) (before, all reg) {
 	return before, all
 }
 
-// emitBlockSort writes a block that sorts as many items as number 0 says, at most its
-// tile, by as many bits as number 1 says. load gives the keys of items, where they are inside;
+// emitBlockSort writes a block that sorts n items, at most its tile, by so many bits. load gives the keys of items, where they are inside;
 // put takes what is at a place in the end.
-func emitBlockSort(a *asm, f radix, load func(i, inside []reg) []reg, put func(i, inside, key, place reg)) {
+func emitBlockSort(a *asm, f radix, n, bits reg, load func(i, inside []reg) []reg, put func(i, inside, key, place reg)) {
 	x := newRadixAsm(a, f, f.sorting())
-	n, word := a.number32(0), classType[f.class()]
+	word := classType[f.class()]
 	places, inside, index := make([]reg, f.items), make([]reg, f.items), make([]reg, f.items)
 	for k := range index {
 		index[k] = a.to(b32, "add.u32", x.from, 32*k)
@@ -238,7 +237,7 @@ func emitBlockSort(a *asm, f radix, load func(i, inside []reg) []reg, put func(i
 	}
 	a.op("bar.sync", "0") // keys and places are read
 	a.op("add.u32", shift, shift, digitBits)
-	a.opIf(a.to(pred, "setp.lt.u32", shift, a.number32(1)), "bra", loop)
+	a.opIf(a.to(pred, "setp.lt.u32", shift, bits), "bra", loop)
 	for k := range keys {
 		put(index[k], inside[k], keys[k], places[k])
 	}

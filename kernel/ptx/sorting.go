@@ -42,7 +42,7 @@ func planSort(c *nativeCall, descending bool) (*Plan, error) {
 	s := &sorting{nativeCall: c, order: order{x.Type.DType, descending}, lanes: int64(others.Size()), extent: int64(shape[axis]),
 		room: int64(c.tensors[sortedY].Type.Shape[axis]), inner: int64(shape[axis+1:].Size()),
 		others: spansOf(others, append(strides[:axis:axis], strides[axis+1:]...)), stride: strides[axis] * int64(x.Type.DType.Size())}
-	if shape.Size() > maxItems {
+	if c.tooLarge() {
 		return nil, nil
 	}
 	if s.extent <= largestSort {
@@ -51,6 +51,12 @@ func planSort(c *nativeCall, descending bool) (*Plan, error) {
 	}
 	if s.lanes > math.MaxUint16 {
 		return nil, nil
+	}
+	for part := int64(2048); part <= largestSort; part *= 2 {
+		if kept := ceil(s.extent, part) * s.room; kept <= largestSort/2 {
+			s.inParts(part, kept)
+			return c.plan, nil
+		}
 	}
 	s.inPasses()
 	return c.plan, nil
@@ -103,14 +109,15 @@ const (
 	laneRoom
 	laneInner
 	laneItems
-	laneKeys // where keys or places lie
+	laneKeys // where keys and places lie
+	lanePlaces
 	laneSpans
 )
 
-func (s *sorting) numbers(items, at int64) numbers {
+func (s *sorting) numbers(items, keys, places int64) numbers {
 	size := int64(s.order.t.Size())
 	v := numbers{}
-	v.add(s.extent, 8*size, s.stride, s.room, s.inner, items, at)
+	v.add(s.extent, 8*size, s.stride, s.room, s.inner, items, keys, places)
 	v.addSpans(s.others, size)
 	return v
 }
@@ -144,20 +151,63 @@ func (s *sorting) put(a *asm, lane, x, i, place, inside reg) {
 // inBlocks sorts each lane in a block.
 func (s *sorting) inBlocks() {
 	f := blockRadix(s.extent, s.order.wide())
-	t := bitsOf(s.order.t.Size())
 	s.add(fmt.Sprintf("%s_%s%s", s.name("sort"), f, mark(s.inner > 1)), f.threads, func(a *asm) {
 		lane := a.to(b32, "mov.u32", "%ctaid.x")
 		x := s.lane(a, lane)
-		emitBlockSort(a, f, func(index, inside []reg) (keys []reg) {
+		emitBlockSort(a, f, a.number32(laneExtent), a.number32(laneBits), func(index, inside []reg) []reg { return s.keys(a, x, index, inside) },
+			func(i, inside, _, place reg) { s.put(a, lane, x, i, place, inside) })
+	}, s.lanes, 1, 0, s.numbers(0, 0, 0)...)
+}
+
+// keys are those of elements of a lane. All are on the way before the first is looked at.
+func (s *sorting) keys(a *asm, x reg, index, inside []reg) (keys []reg) {
+	for k, i := range index {
+		keys = append(keys, a.loadOne(bitsOf(s.order.t.Size()), a.step(x, i, a.number(laneStride)), 0, inside[k]))
+	}
+	for k := range keys {
+		keys[k] = s.order.key(a, keys[k])
+	}
+	return keys
+}
+
+// inParts sorts parts of each lane in blocks, and then the first ones of all its parts:
+// as many as are kept of a lane. What fills the last part up stands behind all.
+func (s *sorting) inParts(part, kept int64) {
+	f, g := blockRadix(part, s.order.wide()), blockRadix(kept, s.order.wide())
+	stored := bitsOf(f.keyBytes())
+	v := s.numbers(kept, 0, 0)
+	v[laneKeys], v[lanePlaces] = uint64(s.nativeCall.room(s.lanes*kept*int64(stored.Size()))), uint64(s.nativeCall.room(s.lanes*kept*4))
+	s.add(fmt.Sprintf("%s_%s", s.name("sort_part"), f), f.threads, func(a *asm) {
+		lane, number := a.to(b32, "mov.u32", "%ctaid.y"), a.to(b32, "mov.u32", "%ctaid.x")
+		from := a.to(b32, "mul.lo.u32", number, part)
+		n := a.to(b32, "min.u32", a.to(b32, "sub.u32", a.number32(laneExtent), from), part)
+		x := a.step(s.lane(a, lane), from, a.number(laneStride))
+		first := a.to(b32, "mad.lo.u32", number, a.number32(laneRoom), a.to(b32, "mul.lo.u32", lane, a.number32(laneItems)))
+		emitBlockSort(a, f, n, a.number32(laneBits), func(index, inside []reg) []reg { return s.keys(a, x, index, inside) },
+			func(i, _, key, place reg) {
+				kept := a.to(pred, "setp.lt.u32", i, a.number32(laneRoom))
+				at := a.to(b32, "add.u32", first, i)
+				a.storeOne(stored, key, a.step(a.scratchAt(laneKeys), at, stored.Size()), 0, kept)
+				a.storeOne(ir.U32, a.to(b32, "add.u32", from, place), a.step(a.scratchAt(lanePlaces), at, "4"), 0, kept)
+			})
+	}, ceil(s.extent, part), s.lanes, 0, v...)
+	s.add(fmt.Sprintf("%s_%s%s", s.name("sort_parts"), g, mark(s.inner > 1)), g.threads, func(a *asm) {
+		lane := a.to(b32, "mov.u32", "%ctaid.x")
+		first := a.to(b32, "mul.lo.u32", lane, a.number32(laneItems))
+		x := s.lane(a, lane)
+		at := func(array int, i reg, bytes int) reg {
+			return a.step(a.scratchAt(array), a.to(b32, "add.u32", first, i), bytes)
+		}
+		emitBlockSort(a, g, a.number32(laneItems), a.number32(laneBits), func(index, inside []reg) (keys []reg) {
 			for k, i := range index {
-				keys = append(keys, a.loadOne(t, a.step(x, i, a.number(laneStride)), 0, inside[k]))
-			}
-			for k := range keys {
-				keys[k] = s.order.key(a, keys[k])
+				keys = append(keys, a.loadOne(stored, at(laneKeys, i, stored.Size()), 0, inside[k]))
 			}
 			return keys
-		}, func(i, inside, _, place reg) { s.put(a, lane, x, i, place, inside) })
-	}, s.lanes, 1, 0, s.numbers(0, 0)...)
+		}, func(i, inside, _, place reg) {
+			inside = a.to(pred, "and.pred", inside, a.to(pred, "setp.lt.u32", i, a.number32(laneRoom)))
+			s.put(a, lane, x, i, a.loadOne(ir.U32, at(lanePlaces, place, 4), 0, inside), inside)
+		})
+	}, s.lanes, 1, 0, v...)
 }
 
 // inPasses sorts the lanes in passes.
@@ -171,24 +221,24 @@ func (s *sorting) inPasses() {
 		i = a.item(moveThreads, a.number32(laneItems), end)
 		return i, a.to(b32, "mov.u32", "%ctaid.y")
 	}
-	array := func(a *asm, lane, i reg, bytes int) reg {
+	array := func(a *asm, which int, lane, i reg, bytes int) reg {
 		at := a.to(b64, "mul.lo.u64", a.to(b64, "cvt.u64.u32", lane), a.number(laneExtent))
-		return a.step(a.to(b64, "mad.lo.s64", at, bytes, a.scratchAt(laneKeys)), i, bytes)
+		return a.step(a.to(b64, "mad.lo.s64", at, bytes, a.scratchAt(which)), i, bytes)
 	}
 	s.add(s.name("sort_keys"), moveThreads, func(a *asm) {
 		end := a.label()
 		i, lane := start(a, end)
 		v := a.loadOne(t, a.step(s.lane(a, lane), i, a.number(laneStride)), 0, "")
-		a.storeOne(kept, s.order.key(a, v), array(a, lane, i, kept.Size()), 0, "")
+		a.storeOne(kept, s.order.key(a, v), array(a, laneKeys, lane, i, kept.Size()), 0, "")
 		a.place(end)
-	}, grid(s.extent), s.lanes, 0, s.numbers(s.extent, r.keys[0])...)
+	}, grid(s.extent), s.lanes, 0, s.numbers(s.extent, r.keys[0], 0)...)
 	_, places := r.run(s.nativeCall, "", nil)
 	s.add(s.name("sort_take")+mark(s.inner > 1), moveThreads, func(a *asm) {
 		end := a.label()
 		i, lane := start(a, end)
 		inside := a.to(pred, "setp.lt.u32", i, a.number32(laneItems))
-		place := a.loadOne(ir.U32, array(a, lane, i, 4), 0, "")
+		place := a.loadOne(ir.U32, array(a, lanePlaces, lane, i, 4), 0, "")
 		s.put(a, lane, s.lane(a, lane), i, place, inside)
 		a.place(end)
-	}, grid(s.room), s.lanes, 0, s.numbers(s.room, places)...)
+	}, grid(s.room), s.lanes, 0, s.numbers(s.room, 0, places)...)
 }

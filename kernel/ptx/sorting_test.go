@@ -50,7 +50,8 @@ func TestTopK(t *testing.T) {
 		largest bool
 	}{
 		{ir.F32, ir.Shape{3, 100}, 1, 7, true}, {ir.F32, ir.Shape{3, 100}, 1, 100, false}, {ir.BF16, ir.Shape{5, 40, 3}, 1, 1, true},
-		{ir.F16, ir.Shape{2, 8300}, 1, 5, false}, {ir.Bool, ir.Shape{70}, 0, 30, true},
+		{ir.F16, ir.Shape{2, 8300}, 1, 5, false}, {ir.I64, ir.Shape{8200, 2}, 0, 30, true}, // in parts
+		{ir.U8, ir.Shape{8200}, 0, 2100, true}, {ir.BF16, ir.Shape{8193}, 0, 5000, true}, {ir.Bool, ir.Shape{70}, 0, 30, true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			newNativeNode(t, "topk", ir.A("k", c.k, "axis", c.axis, "largest", c.largest), random(rng, c.dt, c.shape...)).check(t, x)

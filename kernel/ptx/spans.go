@@ -38,6 +38,16 @@ func spansOf(shape ir.Shape, strides []int64) []span {
 	return out
 }
 
+// tooLarge reports whether a tensor has more elements than are counted.
+func (c *nativeCall) tooLarge() bool {
+	for i := range c.tensors {
+		if c.tensors[i].Type.Shape.Size() > maxItems {
+			return true
+		}
+	}
+	return false
+}
+
 // numbers are the parameters of kind slotNumber of a launch, in order.
 type numbers []uint64
 
