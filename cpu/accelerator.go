@@ -12,7 +12,8 @@ import (
 // runs kernels on it. A device with one keeps its tensors there. Everything else that
 // makes a device is as without one: the queue, the store and its errors, liveness,
 // launches that fall back to their nodes, pools. Rows that have a routine, gradients of
-// a bias of attention, and kernels that the accelerator refuses, run on the host over copies.
+// a bias of attention, and kernels that the accelerator refuses, run on the host over
+// copies, unless it is a [NodeRunner] that has kernels for them.
 //
 // All methods may be called from any goroutine. What CopyIn, Run and Unmap ask for
 // happens in the order of the calls.

@@ -4,11 +4,11 @@
 //
 // A device is one of package cpu with a [cpu.Accelerator], which this package has: what
 // a queue, a store, an error or a launch means is decided there. Elementwise kernels,
-// reductions, row programs, scans and products give the bits of the processors, but for
-// products of bf16, and attention of f16 and bf16 in heads of up to 128: those run on
-// Hopper's matrix units and have their bits, whatever the layout, the batch and what is
-// fused. Rows with routines, gradients of a bias of attention and what the generator
-// refuses run on the host over copies.
+// reductions, row programs, scans and products give the bits of the processors, and so do
+// scatters and sorting, by kernels of their own. Products of bf16, and attention of f16
+// and bf16 in heads of up to 128, run on Hopper's matrix units and have their bits,
+// whatever the layout, the batch and what is fused. Other rows with routines, gradients
+// of a bias of attention and what the generator refuses run on the host over copies.
 //
 // Invariants: everything happens on one stream, in the order in which the device asked
 // for it, so that memory may be used again as soon as its last use was asked for.
