@@ -339,35 +339,35 @@ func (pr *program) together(in *inst) func(lanes []*thread) {
 		return func([]*thread) {}
 	}
 	dst, src := pr.index(in.args[0].name), pr.index(in.args[1].name)
-	var result func(vals []uint64, lane int) uint64
+	var result func(vals *[32]uint64, lane int) uint64
 	distance := int(in.args[2].value)
 	switch {
 	case strings.HasPrefix(in.op, "vote.sync.ballot"):
-		result = func(vals []uint64, _ int) (all uint64) {
+		result = func(vals *[32]uint64, _ int) (all uint64) {
 			for i, v := range vals {
 				all |= v & 1 << i
 			}
 			return all
 		}
 	case strings.HasPrefix(in.op, "shfl.sync.up"):
-		result = func(vals []uint64, lane int) uint64 {
+		result = func(vals *[32]uint64, lane int) uint64 {
 			if lane < distance {
 				return vals[lane]
 			}
 			return vals[lane-distance]
 		}
 	case strings.HasPrefix(in.op, "shfl.sync.bfly"):
-		result = func(vals []uint64, lane int) uint64 { return vals[lane^distance] }
+		result = func(vals *[32]uint64, lane int) uint64 { return vals[lane^distance] }
 	default:
 		panic(in.op)
 	}
 	return func(lanes []*thread) {
-		vals := make([]uint64, 32)
+		var vals [32]uint64
 		for i, t := range lanes {
 			vals[i] = t.r[src] & 0xffffffff
 		}
 		for i, t := range lanes {
-			t.r[dst] = result(vals, i)
+			t.r[dst] = result(&vals, i)
 		}
 	}
 }

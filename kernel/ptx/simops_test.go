@@ -568,6 +568,18 @@ func conversion(parts []string, from string) (func([4]uint64) uint64, error) {
 	if mode == "rz" {
 		return towardZero(tf, tt)
 	}
+	if tf.IsInt() && tt.IsInt() { // most are of addresses
+		return func(v [4]uint64) uint64 {
+			x := mask(v[0], tf.Bits())
+			if tf.Kind() == ir.KindInt {
+				x = uint64(signed(x, tf.Bits()))
+			}
+			if tt.Kind() == ir.KindInt {
+				return uint64(signed(x, tt.Bits()))
+			}
+			return mask(x, tt.Bits())
+		}, nil
+	}
 	return func(v [4]uint64) uint64 {
 		x := mask(v[0], tf.Bits())
 		if tf.IsFloat() && tt.IsInt() && (from == "f64" || to == "s64" || to == "u64") {
