@@ -55,6 +55,7 @@ func nativeCases() []nativeCase {
 	add("sort 300x40x50 f16 axis 1", "sort", ir.A("axis", 1), 0, typ(ir.F16, 300, 40, 50))
 	add("searchsorted 1M in 1M i32", "searchsorted", nil, 0, typ(ir.I32, 1<<20), typ(ir.I32, 1<<20))
 	add("nonzero 4096x1024", "nonzero", ir.A("max", 3<<20), 0, typ(ir.Bool, 4096, 1024))
+	add("unique 1M i64", "unique", ir.A("max", 1<<20), 1<<19, typ(ir.I64, 1<<20))
 	add("recurrence 64x2048x64 f32", "recurrence", ir.A("axis", 1), 0, typ(ir.F32, 64, 2048, 64), typ(ir.F32, 64, 2048, 64))
 	add("topk 10 of 1M f32", "topk", ir.A("k", 10), 0, typ(ir.F32, 1<<20))
 	add("topk 50 of 64x50257 f32", "topk", ir.A("k", 50), 0, typ(ir.F32, 64, 50257))

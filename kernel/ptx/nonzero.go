@@ -33,52 +33,24 @@ func planNonzero(c *nativeCall) (*Plan, error) {
 	for _, d := range shape {
 		v.add(int64(d))
 	}
-	read := func(a *asm) (index, inside, holds []reg) {
-		warp := a.to(b32, "shr.u32", a.tidHead(), "5")
-		from := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), f.tile(), a.to(b32, "mad.lo.u32", warp, 32*f.items, a.laneHead()))
-		for k := range f.items {
-			i := a.to(b32, "add.u32", from, 32*k)
-			in := a.to(pred, "setp.lt.u32", i, a.number32(passItems))
-			index, inside = append(index, i), append(inside, in)
-			holds = append(holds, a.loadOne(ir.Bool, a.walk(i, a.slotReg(slotPointer, 0, 0), len(spans), nonzeroSpans), 0, in))
+	read := func(a *asm) (index, holds []reg) {
+		index, inside := a.tileItems(f, a.number32(passItems))
+		for k, i := range index {
+			holds = append(holds, a.loadOne(ir.Bool, a.walk(i, a.slotReg(slotPointer, 0, 0), len(spans), nonzeroSpans), 0, inside[k]))
 		}
-		return index, inside, holds
-	}
-	// count has how many of a lane's warp hold, up to each item and in all.
-	count := func(a *asm, holds []reg) (before []reg, sum reg) {
-		lower := a.def(b32, "mov.u32", "%lanemask_lt")
-		sum = a.constant(b32, 0)
-		for _, h := range holds {
-			those := a.to(b32, "vote.sync.ballot.b32", h, "0xffffffff")
-			mine := a.to(b32, "popc.b32", a.to(b32, "and.b32", those, lower))
-			before = append(before, a.to(b32, "add.u32", sum, mine))
-			sum = a.to(b32, "add.u32", sum, a.to(b32, "popc.b32", those))
-		}
-		return before, sum
-	}
-	// scan is of the warps' sums.
-	scan := func(a *asm, sum reg) (before, all reg) {
-		a.dynamic = 32 * 4
-		last := a.to(pred, "setp.eq.u32", a.laneHead(), "31")
-		return a.scan(a.def(b64, "mov.u64", "dyn"), a.to(b32, "selp.b32", sum, "0", last), f.threads)
+		return index, holds
 	}
 	variant := fmt.Sprintf("nonzero_%d", len(spans))
 	c.add(variant+"_count", f.threads, func(a *asm) {
-		_, _, holds := read(a)
-		_, sum := count(a, holds)
-		_, all := scan(a, sum)
-		at := a.step(a.scratchAt(passCounts), a.to(b32, "mov.u32", "%ctaid.x"), "4")
-		a.storeOne(ir.U32, all, at, 0, a.to(pred, "setp.eq.u32", a.tidHead(), "0"))
+		_, holds := read(a)
+		a.tallyTile(f, holds)
 	}, blocks, 1, 0, v...)
-	c.add("digits_scan", digits, emitDigitScan, 1, 1, 0, v...)
+	c.scanTiles(v)
 	c.add(fmt.Sprintf("%s_put_%d", variant, len(shape)), f.threads, func(a *asm) {
-		index, _, holds := read(a)
-		before, sum := count(a, holds)
-		warps, _ := scan(a, sum)
-		block := a.loadOne(ir.U32, a.step(a.scratchAt(passCounts), a.to(b32, "mov.u32", "%ctaid.x"), "4"), 0, "")
-		first := a.to(b32, "add.u32", block, warps)
+		index, holds := read(a)
+		before := a.tallyBefore(f, holds)
 		for k, i := range index {
-			row := a.to(b32, "add.u32", first, before[k])
+			row := before[k]
 			keep := a.to(pred, "and.pred", holds[k], a.to(pred, "setp.lt.u32", row, a.number32(nonzeroRows)))
 			at := a.step(a.slotReg(slotPointer, 1, 0), row, 8*len(shape))
 			for axis := len(shape) - 1; axis >= 0; axis-- {

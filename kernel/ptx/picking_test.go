@@ -117,3 +117,27 @@ func TestNonzero(t *testing.T) {
 	none := newArray(ir.Bool, 70)
 	newNativeNode(t, "nonzero", ir.A("max", 300), none).check(t, x)
 }
+
+// TestUnique: distinct elements in order, how often and where they are, as far as there is
+// room; -0 is +0, and NaN is NaN.
+func TestUnique(t *testing.T) {
+	x := NewNatives(Target{Major: 9})
+	rng := rand.New(rand.NewPCG(11, 1))
+	run := func(dt ir.DType, shape ir.Shape, max int, l layout) {
+		t.Run(fmt.Sprintf("%s %v %d %s", dt, shape, max, l), func(t *testing.T) {
+			a := random(rng, dt, shape...)
+			a.layout = l
+			newNativeNode(t, "unique", ir.A("max", max), a).check(t, x)
+		})
+	}
+	for _, dt := range everyType {
+		run(dt, ir.Shape{50}, 4, rowMajor) // more than there is room for, but for bool
+		run(dt, ir.Shape{7, 9}, 63, rowMajor)
+	}
+	for l := range numLayouts {
+		run(ir.F32, ir.Shape{5, 3, 40}, 300, l)
+	}
+	run(ir.I16, ir.Shape{3000}, 700, rowMajor)
+	run(ir.BF16, ir.Shape{2, 4150}, 2000, turned) // in passes
+	run(ir.U64, ir.Shape{1}, 1, rowMajor)
+}
