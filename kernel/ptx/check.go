@@ -95,6 +95,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 			return 0, false, []class{b32, t, b32}, nil
 		}
 		return 0, false, []class{addressClass(in, 0), t}, nil
+	case "atom":
+		return need(3, t, b64, t)
 	case "cvta":
 		return need(2, b64, b64)
 	case "mapa":

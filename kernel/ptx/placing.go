@@ -33,6 +33,7 @@ type placing struct {
 
 	marks             bool  // rows of x that are hit are not copied
 	hit, keys, places int64 // where marks, keys and places lie in scratch memory
+	longs, long       int64 // likewise the number of long runs, and where those begin
 }
 
 // The operands of scatters, and their result.
@@ -152,6 +153,9 @@ func (p *placing) run(from, toX, toZ int) (*Plan, error) {
 	p.width = p.vector()
 	c.plan.Fault = true
 	p.hit = c.room(p.extent)
+	if p.splits() {
+		p.longs, p.long = c.room(4), c.room(4*ceil(p.n, longRun))
+	}
 	// Leaving out what is hit must save more than the time of two kernels.
 	p.marks = 2*min(p.n, p.extent)*p.outer*p.inner*int64(p.dtype.Size()) >= p.marksFrom
 	if p.n <= largestSort {
@@ -255,10 +259,11 @@ func (p *placing) sortShort() {
 	v[putSorted] = uint64(p.n)
 	v[putStride] = uint64(copied * int64(f.threads) * blocks)
 	p.index.put(&v)
-	p.add(fmt.Sprintf("place_%s_%s_%s", f, p.index.String(), p.name("")), f.threads, func(a *asm) {
+	p.add(fmt.Sprintf("place_%s_%s_%s%s", f, p.index.String(), p.name(""), mark(p.splits())), f.threads, func(a *asm) {
 		block := a.def(b32, "mov.u32", "%ctaid.x")
 		others, end := a.label(), a.label()
 		a.opIf(a.to(pred, "setp.gt.u32", block, "0"), "bra", others)
+		p.forgetLong(a, a.tidHead())
 		emitBlockSort(a, f, a.number32(putSorted), a.number32(putKeyBits), func(i, inside []reg) []reg { return p.index.keys(a, i, inside, putIndices) }, func(i, inside, key, place reg) {
 			a.storeOne(ir.U32, key, a.step(a.scratchAt(putKeys), i, "4"), 0, inside)
 			a.storeOne(ir.U32, place, a.step(a.scratchAt(putPlaces), i, "4"), 0, inside)
@@ -314,9 +319,10 @@ func (p *placing) sortLong() {
 	p.index.put(&v)
 	v[putSorted] = uint64(p.n)
 	v[putStride] = uint64(p.extent)
-	p.add("place_keys_"+p.index.String(), moveThreads, func(a *asm) {
+	p.add("place_keys_"+p.index.String()+mark(p.splits()), moveThreads, func(a *asm) {
 		i := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads, a.tidHead())
 		p.clear(a, i)
+		p.forgetLong(a, i)
 		inside := a.to(pred, "setp.lt.u32", i, a.number32(putSorted))
 		key := p.index.keys(a, []reg{i}, []reg{inside}, putIndices)[0]
 		a.storeOne(ir.U32, key, a.step(a.scratchAt(putKeys), i, "4"), 0, inside)
@@ -328,273 +334,4 @@ func (p *placing) sortLong() {
 	p.add(p.name("unplaced"), moveThreads, func(a *asm) {
 		p.copyVectors(a, a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), moveThreads*copied, a.tidHead()), moveThreads)
 	}, ceil(int64(v[putItems]), copied*moveThreads), 1, 0, v...)
-}
-
-// reading says how vectors of a block are read: whole, by elements, or as one element
-// again and again.
-type reading uint8
-
-const (
-	byVector reading = iota
-	byElement
-	bySplat
-)
-
-func (p *placing) reading(b *block) reading {
-	switch {
-	case p.width == 1 || b.aligned(p.width):
-		return byVector
-	case b.inner == 0:
-		return bySplat
-	}
-	return byElement
-}
-
-// load reads a vector of a dtype; stride is a number: the bytes between its elements.
-func (p *placing) load(a *asm, t ir.DType, r reading, at reg, stride int, guard reg) []reg {
-	if r == byVector {
-		return a.loadVector(t, int(p.width), at, 0, guard)
-	}
-	out := make([]reg, p.width)
-	for i := range out {
-		switch {
-		case i == 0:
-			out[i] = a.loadOne(t, at, 0, guard)
-		case r == bySplat:
-			out[i] = out[0]
-		default:
-			at = a.to(b64, "add.s64", at, a.number(stride))
-			out[i] = a.loadOne(t, at, 0, guard)
-		}
-	}
-	return out
-}
-
-// The numbers of the kernels of placings. Those of indices follow them.
-const (
-	putSorted = iota // rows that are sorted, by so many bits
-	putKeyBits
-	putStride // from one round of the copying threads to the next; how many marks there are
-	putItems  // vectors
-	putWidths // of a row
-	putRows   // extent, of those that are copied, n of those that are folded
-	putX      // where the operands lie, if it is in scratch memory
-	putXOuter // strides in bytes
-	putXRow
-	putXInner
-	putZ
-	putZOuter
-	putZRow
-	putZInner
-	putHit
-	putKeys
-	putPlaces
-	putOuter // bytes of the result's outer blocks and rows
-	putRow
-	putIndices
-)
-
-func (p *placing) numbers(rows int64) numbers {
-	v := numbers{}
-	size := int64(p.dtype.Size())
-	v.add(0, 0, 0, p.outer*rows*(p.inner/p.width), p.inner/p.width, rows)
-	for _, b := range []*block{&p.x, &p.z} {
-		v.add(b.at, b.outer*size, b.row*size, b.inner*size)
-	}
-	v.add(p.hit, p.keys, p.places, p.extent*p.inner*size, p.inner*size)
-	return v
-}
-
-// element is the address of the vector of a block in a row; strides are the numbers from
-// putXOuter, putZOuter on.
-func (p *placing) element(a *asm, base, outer, row, vector reg, first int) reg {
-	if outer != "" {
-		base = a.step(base, outer, a.number(first))
-	}
-	base = a.step(base, row, a.number(first+1))
-	if vector != "" {
-		base = a.step(base, a.to(b32, "mul.lo.u32", vector, p.width), a.number(first+2))
-	}
-	return base
-}
-
-// to is the address of a vector of the result.
-func (p *placing) to(a *asm, outer, row, vector reg) reg {
-	at := a.slotReg(slotPointer, p.result, 0)
-	if outer != "" {
-		at = a.step(at, outer, a.number(putOuter))
-	}
-	at = a.step(at, row, a.number(putRow))
-	if vector != "" {
-		at = a.step(at, vector, p.width*int64(p.dtype.Size()))
-	}
-	return at
-}
-
-// decode is what an item stands for: outer block, row and vector, "" where there is one.
-func (p *placing) decode(a *asm, item reg) (outer, row, vector reg) {
-	row = item
-	if p.inner > p.width {
-		row, vector = a.split(row, a.number32(putWidths))
-	}
-	if p.outer > 1 {
-		outer, row = a.split(row, a.number32(putRows))
-	}
-	return outer, row, vector
-}
-
-// name tells the variants of what decode, load and element write apart.
-func (p *placing) name(what string) string {
-	return fmt.Sprintf("%s%dof%d_%s%s%s_x%s%d", what, p.width, p.dtype.Size(), mark(p.outer > 1), mark(p.inner > p.width), mark(p.marks), mark(p.x.packed), p.reading(&p.x))
-}
-
-// copied is how many vectors a thread that copies has on the way.
-const copied = 4
-
-// copyVectors copies vectors of x, but for those of rows that are marked: the thread's are
-// so many apart.
-func (p *placing) copyVectors(a *asm, from reg, apart int) {
-	type vector struct {
-		to    reg
-		vals  []reg
-		guard reg
-	}
-	var moved []vector
-	t, size := bitsOf(p.dtype.Size()), p.dtype.Size()
-	read := p.reading(&p.x)
-	for u := range copied {
-		item := a.to(b32, "add.u32", from, u*apart)
-		guard := a.to(pred, "setp.lt.u32", item, a.number32(putItems))
-		outer, row, vec := p.decode(a, item)
-		if p.marks {
-			hit := a.loadOne(ir.U8, a.step(a.scratchAt(putHit), row, "1"), 0, guard)
-			guard = a.to(pred, "and.pred", guard, a.to(pred, "setp.eq.u32", hit, "0"))
-		}
-		at := p.element(a, a.origin(p.x, putX), outer, row, vec, putXOuter)
-		m := vector{to: p.to(a, outer, row, vec), guard: guard}
-		if bytes := int(p.width) * size; read == byVector && bytes >= 4 { // whole vectors move as words
-			m.vals = a.loadVector(ir.U32, bytes/4, at, 0, guard)
-		} else {
-			m.vals = p.load(a, t, read, at, putXInner, guard)
-		}
-		moved = append(moved, m)
-	}
-	for _, m := range moved {
-		stored := t
-		if len(m.vals)*size != int(p.width)*size {
-			stored = ir.U32
-		}
-		a.storeVector(stored, m.vals, m.to, 0, m.guard)
-	}
-}
-
-// fold combines the rows of each key with the row of x, in order: the threads of its first
-// row do, or those of its last if that replaces the others.
-func (p *placing) fold() error {
-	v := p.numbers(p.n)
-	var failed error
-	replace := p.mode == ir.PutReplace
-	t := p.dtype
-	if replace {
-		t = bitsOf(t.Size())
-	}
-	name := fmt.Sprintf("%s_z%s%d_%d_%s", p.name("placed"), mark(p.z.packed), p.reading(&p.z), p.mode, t)
-	p.add(name, moveThreads, func(a *asm) {
-		done := a.label()
-		item := a.item(moveThreads, a.number32(putItems), done)
-		outer, s, vec := p.decode(a, item)
-		keys, places := a.scratchAt(putKeys), a.scratchAt(putPlaces)
-		at := a.step(keys, s, "4")
-		key := a.loadOne(ir.U32, at, 0, "")
-		next := a.to(b32, "add.u32", s, "1")
-		more := a.to(pred, "setp.lt.u32", next, a.number32(putRows))
-		after := a.loadOne(ir.U32, at, 4, more)
-		more = a.to(pred, "and.pred", more, a.to(pred, "setp.eq.u32", after, key))
-		z := p.element(a, a.origin(p.z, putZ), outer, a.constant(b32, 0), vec, putZOuter)
-		to := p.to(a, outer, key, vec)
-		row := func(place, guard reg) []reg {
-			return p.load(a, t, p.reading(&p.z), a.step(z, place, a.number(putZRow)), putZInner, guard)
-		}
-		place := a.loadOne(ir.U32, a.step(places, s, "4"), 0, "")
-		if replace {
-			a.opIf(more, "bra", done)
-			a.storeVector(t, row(place, ""), to, 0, "")
-			a.place(done)
-			return
-		}
-		notFirst := a.to(pred, "setp.gt.u32", s, "0")
-		before := a.loadOne(ir.U32, at, -4, notFirst)
-		a.opIf(a.to(pred, "and.pred", notFirst, a.to(pred, "setp.eq.u32", before, key)), "bra", done)
-		x := p.load(a, t, p.reading(&p.x), p.element(a, a.origin(p.x, putX), outer, key, vec, putXOuter), putXInner, "")
-		sum := make([]reg, len(x))
-		for i, r := range row(place, "") {
-			if sum[i], failed = a.putInto(p.mode, t, x[i], r); failed != nil {
-				return
-			}
-			sum[i] = a.to(classOf(t), "mov"+bitType(t), sum[i])
-		}
-		end := a.label()
-		a.opUnless(more, "bra", end)
-		p.foldOn(a, t, sum, next, key, row)
-		a.place(end)
-		a.storeVector(t, sum, to, 0, "")
-		a.place(done)
-	}, ceil(int64(v[putItems]), moveThreads), 1, 0, v...)
-	return failed
-}
-
-// foldOn combines the rows from a sorted one on, as far as they have the key. Several are
-// on the way at once.
-func (p *placing) foldOn(a *asm, t ir.DType, sum []reg, from, key reg, row func(place, guard reg) []reg) {
-	const each = 8
-	keys, places := a.scratchAt(putKeys), a.scratchAt(putPlaces)
-	s := a.to(b32, "mov.b32", from)
-	last := a.to(b32, "sub.u32", a.number32(putRows), "1")
-	loop := a.label()
-	a.place(loop)
-	var same [each]reg
-	var rows [each][]reg
-	for j := range rows {
-		at := s
-		if j > 0 {
-			at = a.to(b32, "add.u32", s, j)
-		}
-		inside := a.to(pred, "setp.le.u32", at, last)
-		at = a.to(b32, "min.u32", at, last)
-		k := a.loadOne(ir.U32, a.step(keys, at, "4"), 0, "")
-		place := a.loadOne(ir.U32, a.step(places, at, "4"), 0, "")
-		same[j] = a.to(pred, "and.pred", inside, a.to(pred, "setp.eq.u32", k, key))
-		rows[j] = row(place, same[j])
-	}
-	for j, r := range rows {
-		for i := range sum {
-			v, _ := a.putInto(p.mode, t, sum[i], r[i]) // it took the first row
-			a.op("selp"+bitType(t), sum[i], v, sum[i], same[j])
-		}
-	}
-	a.op("add.u32", s, s, each)
-	a.opIf(same[each-1], "bra", loop)
-}
-
-// putInto combines an element with one that arrives there, rounded to the dtype.
-func (a *asm) putInto(mode int, t ir.DType, x, z reg) (reg, error) {
-	op := map[int]kernel.Op{ir.PutAdd: kernel.OpAdd, ir.PutMul: kernel.OpMul, ir.PutMax: kernel.OpMax, ir.PutMin: kernel.OpMin}[mode]
-	if t != ir.F16 && t != ir.BF16 {
-		r, err := a.arith(op, t, x, z)
-		if err == nil && t.IsInt() && t.Size() < 4 {
-			r = a.narrow(t, r)
-		}
-		return r, err
-	}
-	x, err := a.floatToFloat(t, ir.F32, x)
-	if err == nil {
-		z, err = a.floatToFloat(t, ir.F32, z)
-	}
-	if err == nil {
-		z, err = a.arith(op, ir.F32, x, z)
-	}
-	if err != nil {
-		return "", err
-	}
-	return a.floatToFloat(ir.F32, t, z)
 }

@@ -55,7 +55,12 @@ func TestScatterAdd(t *testing.T) {
 		run(ir.F32, ir.Shape{300, 4}, 0, 10, hit, splat, rowMajor, rowMajor)
 		run(ir.F16, ir.Shape{1, 24}, 0, 17, "each", rowMajor, rowMajor, rowMajor)
 	}
-	run(ir.I32, ir.Shape{300}, 0, 8500, "few", splat, rowMajor, rowMajor)    // in passes
+	run(ir.I32, ir.Shape{300}, 0, 8500, "few", splat, rowMajor, rowMajor) // in passes
+	for _, hit := range []string{"one", "few", "any"} {                   // long runs
+		run(ir.BF16, ir.Shape{3, 200}, 0, 1060, hit, rowMajor, rowMajor, rowMajor)
+		run(ir.F64, ir.Shape{2, 9, 3}, 1, 1027, hit, turned, rowMajor, turned)
+		run(ir.I8, ir.Shape{7}, 0, 1055, hit, splat, rowMajor, spaced)
+	}
 	run(ir.U16, ir.Shape{20000}, 0, 10, "any", rowMajor, rowMajor, rowMajor) // copied in rounds
 	run(ir.F16, ir.Shape{65600}, 0, 8193, "any", rowMajor, rowMajor, rowMajor)
 	run(ir.F32, ir.Shape{2, 3, 2}, 1, 1500, "any", rowMajor, rowMajor, rowMajor)

@@ -74,7 +74,7 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 		return pr.compileBarrier(in, parts[1])
 	case "fence":
 		return func(*simulator, *thread) error { return nil }, nil
-	case "ld", "st", "red":
+	case "ld", "st", "red", "atom":
 		if parts[1] == "async" {
 			return pr.compileSend(in, typeBits(last)/8)
 		}
@@ -238,8 +238,20 @@ func (pr *program) compileMemory(in *inst, parts []string, last string) (func(*s
 	size := typeBits(last) / 8
 	at := in.args[0]
 	val := in.args[len(in.args)-1]
-	if parts[0] == "ld" {
+	switch parts[0] {
+	case "ld":
 		at, val = in.args[1], in.args[0]
+	case "atom":
+		at = in.args[1]
+		was, base, add := pr.index(in.args[0].name), pr.index(at.name), pr.getter(val)
+		return func(s *simulator, t *thread) error {
+			b, err := s.memory(t.r[base]+uint64(at.value), size)
+			if err == nil {
+				t.r[was] = readSized(b, size)
+				writeSized(b, size, t.r[was]+add(t))
+			}
+			return err
+		}, nil
 	}
 	if len(parts) > 1 && parts[1] == "param" {
 		var n int
