@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sinter-go/sinter/backend"
@@ -87,6 +88,50 @@ func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
 		d.counters.kernels.Add(1)
 	}
 	return done, err
+}
+
+// Preparer is an [Accelerator] that makes what programs need many at a time, for one that
+// takes long over it.
+type Preparer interface {
+	// Prepare is told of programs that are about to run for the first time. Arguments of
+	// which it is not known yet where they lie have no base: they will lie at a multiple
+	// of 256 bytes. What cannot be made is told when it runs.
+	Prepare(parts []Bound)
+}
+
+// prepare tells an accelerator of the programs of launches that it was not told of.
+func (d *Device) prepare(launches []backend.Launch) {
+	a, ok := d.opt.Accelerator.(Preparer)
+	if !ok {
+		return
+	}
+	var parts []Bound
+	for i := range launches {
+		for j := range launches[i].Pieces {
+			p := &launches[i].Pieces[j]
+			c := p.Kernel.(*compiledKernel)
+			if c.prepared || c.program == nil {
+				continue
+			}
+			c.prepared = true
+			l := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params}
+			if slices.Contains(l.Extents, 0) {
+				continue
+			}
+			for k := range p.Args {
+				x := &p.Args[k]
+				o := kernel.Operand{Offset: x.Offset, Strides: x.Strides, GatherStride: x.GatherStride, GatherExtent: x.GatherExtent}
+				if e := d.store[x.Tensor.ID]; e != nil && e.err == nil {
+					o = operand(e.buf, e.layout.Offset+x.Offset, x.Strides, x.GatherStride, x.GatherExtent)
+				}
+				l.Args = append(l.Args, o)
+			}
+			parts = append(parts, Bound{c.program, c.k, l})
+		}
+	}
+	if len(parts) > 0 {
+		a.Prepare(parts)
+	}
 }
 
 // Program is a kernel that an accelerator made ready. One with a method Apart() bool

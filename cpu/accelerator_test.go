@@ -401,6 +401,84 @@ func TestNative(t *testing.T) {
 	}
 }
 
+// preparing is told of programs before they run.
+type preparing struct {
+	*remote
+	told [][]cpu.Bound
+	runs int
+	late bool // a program ran of which it was not told
+}
+
+func (p *preparing) Prepare(parts []cpu.Bound) { p.told = append(p.told, parts) }
+
+func (p *preparing) Run(parts []cpu.Bound) (kernel.FaultCode, int64, error) {
+	p.runs++
+	for i := range parts {
+		known := false
+		for _, list := range p.told {
+			for j := range list {
+				known = known || list[j].Program == parts[i].Program
+			}
+		}
+		p.late = p.late || !known
+	}
+	return p.remote.Run(parts)
+}
+
+// TestPreparing: an accelerator is told of the programs of all launches before the first of
+// them runs, once each, with where operands lie that are known.
+func TestPreparing(t *testing.T) {
+	p := &preparing{remote: newRemote()}
+	d, err := cpu.New(cpu.Options{Accelerator: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var kernels []backend.Compiled
+	for i, op := range []kernel.Op{kernel.OpNeg, kernel.OpAbs} { // the third is refused
+		b := kernel.NewBuilder(fmt.Sprint("k", i), []kernel.AxisKind{kernel.Parallel})
+		unit := []kernel.Access{kernel.Unit}
+		x := b.Load(b.AddArg(kernel.Arg{Type: ir.F32, Dir: kernel.In, Access: unit}))
+		b.Store(b.AddArg(kernel.Arg{Type: ir.F32, Dir: kernel.Out, Access: unit}), b.Op(op, ir.F32, x))
+		k, err := d.Compile(b.K)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels = append(kernels, k)
+	}
+	id := ir.ID(1)
+	tensor := func() ir.Tensor {
+		id++
+		return ir.Tensor{ID: id, Type: ir.Type{DType: ir.F32, Shape: ir.Shape{1}}}
+	}
+	x := tensor()
+	if err := d.Upload(x, []byte{0, 0, 64, 64}); err != nil { // 3
+		t.Fatal(err)
+	}
+	whole := func(t ir.Tensor) backend.LaunchArg { return backend.LaunchArg{Tensor: t, Strides: []int64{1}} }
+	for range 2 {
+		y, z := tensor(), tensor()
+		launches := []backend.Launch{
+			{Pieces: []backend.Piece{{Kernel: kernels[0], Extents: []int64{1}, Args: []backend.LaunchArg{whole(x), whole(y)}}}},
+			{Pieces: []backend.Piece{{Kernel: kernels[1], Extents: []int64{1}, Args: []backend.LaunchArg{whole(y), whole(z)}}}},
+		}
+		if err := d.Launch(t.Context(), launches); err != nil {
+			t.Fatal(err)
+		}
+		got, errs, err := d.Read(t.Context(), z.ID)
+		if err != nil || errs[0] != nil || *(*float32)(unsafe.Pointer(&got[0].Bytes[0])) != 3 {
+			t.Fatal(got, errs, err)
+		}
+	}
+	if p.late || p.runs != 4 || len(p.told) != 1 || len(p.told[0]) != 2 {
+		t.Fatalf("told of %v, %d runs, late %v", p.told, p.runs, p.late)
+	}
+	first, second := p.told[0][0].Launch, p.told[0][1].Launch
+	if first.Args[0].Base == nil || first.Args[1].Base != nil || second.Args[0].Base != nil || second.Extents[0] != 1 {
+		t.Errorf("told of %+v and %+v", first, second)
+	}
+}
+
 // TestReaderAfterClose: what is read of a closed device is an error.
 func TestReaderAfterClose(t *testing.T) {
 	r := newRemote()

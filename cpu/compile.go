@@ -108,6 +108,7 @@ type compiledKernel struct {
 
 	// Owned by the device goroutine.
 	released  bool
+	prepared  bool            // an accelerator was told of it
 	overwrite map[[2]int]bool // see mayOverwrite
 }
 

@@ -28,6 +28,7 @@ func (d *Device) Launch(ctx context.Context, launches []backend.Launch) error {
 		}
 	}
 	return d.q.push(ctx, task{ops: len(launches), run: func() {
+		d.prepare(launches)
 		d.clockNodes(func() {
 			for i := range launches {
 				d.runLaunch(&launches[i])

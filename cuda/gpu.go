@@ -38,12 +38,14 @@ type gpu struct {
 	noted   driver.Event
 	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
-	age     int        // how often all of them were dropped
-	plans   []*planned // of hold
-	nodes   nodes
-	lost    *ir.Error
-	closed  bool
-	stats   Stats
+	// compileEntry is loadEntry, but in tests.
+	compileEntry func(e *ptx.Entry) (*function, error)
+	age          int        // how often all of them were dropped
+	plans        []*planned // of hold
+	nodes        nodes
+	lost         *ir.Error
+	closed       bool
+	stats        Stats
 
 	up, down ring
 }
@@ -51,6 +53,7 @@ type gpu struct {
 var (
 	_ cpu.Accelerator = (*gpu)(nil)
 	_ cpu.NodeRunner  = (*gpu)(nil)
+	_ cpu.Preparer    = (*gpu)(nil)
 )
 
 // The drivers that take the text of kernels, and of those for Hopper's matrix units and
@@ -86,6 +89,7 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 		return nil, err
 	}
 	g.nodes.natives = ptx.NewNatives(g.target)
+	g.compileEntry = g.loadEntry
 	if g.ctx, err = g.dev.Retain(); err != nil {
 		return nil, err
 	}

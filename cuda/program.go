@@ -173,20 +173,31 @@ func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	if f := g.loaded[e.Text]; f != nil {
 		return f, nil
 	}
-	m, err := g.ctx.LoadModule([]byte(e.Text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	f, err := g.compileEntry(e)
+	if err == nil {
+		g.loaded[e.Text] = f
+		g.stats.Loaded++
 	}
-	f := &function{module: m}
-	if f.Function, err = m.Function(e.Name); err == nil && e.Shared > 48<<10 {
-		err = f.AllowDynamicShared(e.Shared)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), m.Unload())
-	}
-	g.loaded[e.Text] = f
-	g.stats.Loaded++
-	return f, nil
+	return f, err
+}
+
+// loadEntry has the driver compile an entry. Any goroutine may.
+func (g *gpu) loadEntry(e *ptx.Entry) (f *function, err error) {
+	err = g.ctx.Do(func() error {
+		m, err := g.ctx.LoadModule([]byte(e.Text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		f = &function{module: m}
+		if f.Function, err = m.Function(e.Name); err == nil && e.Shared > 48<<10 {
+			err = f.AllowDynamicShared(e.Shared)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", e.Name, err), m.Unload())
+		}
+		return nil
+	})
+	return f, err
 }
 
 // unload drops every function, once nothing runs that is one. Plans find theirs anew.

@@ -1,0 +1,74 @@
+package cuda
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/kernel/ptx"
+)
+
+// Prepare has the driver compile what programs need on all processors at once: it takes
+// from a hundredth of a second to seconds for each of them, on one. Plans are made for
+// where the arguments will lie; if that turns out otherwise another entry may be needed,
+// which is compiled when it is.
+func (g *gpu) Prepare(parts []cpu.Bound) {
+	missing := g.missing(parts)
+	if len(missing) < 2 {
+		return
+	}
+	queue := make(chan *ptx.Entry)
+	var wg sync.WaitGroup
+	for range min(len(missing), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for e := range queue {
+				g.prepareEntry(e)
+			}
+		})
+	}
+	for _, e := range missing {
+		queue <- e
+	}
+	close(queue)
+	wg.Wait()
+}
+
+// missing are the entries of the programs that are not loaded, each once; none if there
+// is no room for them, or the device is lost.
+func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unusable() != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := range parts {
+		made, err := g.plan(&parts[i])
+		if err != nil { // which is told when it runs
+			continue
+		}
+		for j := range made.Steps {
+			if e := made.Steps[j].Entry; g.loaded[e.Text] == nil && !seen[e.Text] {
+				seen[e.Text] = true
+				out = append(out, e)
+			}
+		}
+	}
+	if len(g.loaded)+len(out) > maxLoaded {
+		return nil
+	}
+	return out
+}
+
+// prepareEntry compiles an entry without the lock. If the driver does not take it, that is
+// found again, and told, when it runs.
+func (g *gpu) prepareEntry(e *ptx.Entry) {
+	f, err := g.compileEntry(e)
+	if err != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.loaded[e.Text] = f
+	g.stats.Loaded++
+}
