@@ -2,6 +2,7 @@ package sinter
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -35,14 +36,17 @@ type StepFunc func(s *Scope, in []*Tensor) ([]*Tensor, error)
 // up.
 //
 // A step is safe for concurrent use; it does one round at a time. Steps of one device
-// take turns.
+// take turns, so a function that runs a step of the device, as one given to [Fed] or
+// [Scope.OnReplay] may too, waits for itself.
 type Step struct {
 	dev    *Device
 	f      StepFunc
 	stream *Stream
 
-	mu    sync.Mutex
+	turn  turn        // guards kinds, and is held for a round
 	kinds []*stepKind // by the types of the inputs, the last used first
+
+	mu    sync.Mutex
 	stats StepStats
 }
 
@@ -87,10 +91,14 @@ type stepKind struct {
 	captured bool         // last may be replayed
 }
 
-// Capture makes a step of a function. Nothing runs yet.
+// Capture makes a step of a function. Nothing runs yet: without a device or a function it
+// is [Step.Run] that has the error.
 func Capture(d *Device, f StepFunc) *Step {
-	st := &Step{dev: d, f: f, stream: d.NewStream(context.Background()), stats: StepStats{Reasons: map[fusion.CaptureReason]int64{}}}
-	st.stream.fs.Widen(wideSegments)
+	st := &Step{dev: d, f: f, stats: StepStats{Reasons: map[fusion.CaptureReason]int64{}}}
+	if d != nil {
+		st.stream = d.NewStream(context.Background())
+		st.stream.fs.Widen(wideSegments)
+	}
 	return st
 }
 
@@ -105,8 +113,8 @@ func (st *Step) Stats() StepStats {
 
 // Release gives back what captures hold. The step can be used afterwards.
 func (st *Step) Release() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	_ = st.turn.take(context.Background()) // which does not end
+	defer st.turn.give()
 	for _, k := range st.kinds {
 		k.drop()
 	}
@@ -114,19 +122,35 @@ func (st *Step) Release() {
 }
 
 // Run does one round and returns its outputs, which belong to no scope and are not
-// tracked; it does not wait for the device. The error is that of the function, or a
-// nil input; an end of ctx before the round is one too. Errors of inputs are the
+// tracked; it does not wait for the device. The error is that of the function, or of an
+// input that is nil; an end of ctx before the round is one too. Errors of inputs are the
 // function's, as those of operands are.
 func (st *Step) Run(ctx context.Context, in ...*Tensor) ([]*Tensor, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &ir.Error{Kind: ir.ErrCancelled, Msg: "before a step", Cause: err}
+	if st == nil || st.dev == nil || st.f == nil {
+		return nil, &ir.Error{Kind: ir.ErrArgument, Op: "step", Msg: "a step needs a device and a function"}
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.dev.steps.turn.Lock()
-	defer st.dev.steps.turn.Unlock()
+	for i, t := range in {
+		if t == nil {
+			return nil, &ir.Error{Kind: ir.ErrArgument, Op: "step", Device: st.dev.info.ID, Msg: fmt.Sprintf("input %d is nil", i)}
+		}
+		if t.scope.round() != nil {
+			return nil, &ir.Error{Kind: ir.ErrArgument, Op: "step", Device: st.dev.info.ID,
+				Msg: fmt.Sprintf("input %d is made by the function of a step, which cannot run another step of the device", i)}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, cancelledStep(err)
+	}
+	if err := st.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer st.turn.give()
+	if err := st.dev.steps.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer st.dev.steps.turn.give()
 	k := st.kind(in)
-	st.stats.Captured, st.stats.Reason = false, ""
+	st.count(func(s *StepStats) { s.Captured, s.Reason = false, "" })
 	switch {
 	case k == nil: // an input carries an error
 	case k.captured && k.replays >= checkEvery:
@@ -136,8 +160,7 @@ func (st *Step) Run(ctx context.Context, in ...*Tensor) ([]*Tensor, error) {
 		if err == nil {
 			k.replays++
 			k.misses = 0
-			st.stats.Replayed++
-			st.stats.Captured = true
+			st.count(func(s *StepStats) { s.Replayed, s.Captured = s.Replayed+1, true })
 			return out, nil
 		}
 		refused, ok := err.(*fusion.CaptureRefused)
@@ -151,9 +174,17 @@ func (st *Step) Run(ctx context.Context, in ...*Tensor) ([]*Tensor, error) {
 	return st.record(k, in)
 }
 
+func (st *Step) count(f func(s *StepStats)) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	f(&st.stats)
+}
+
 func (st *Step) note(r *fusion.CaptureRefused) {
-	st.stats.Reason = r.Error()
-	st.stats.Reasons[r.Reason]++
+	st.count(func(s *StepStats) {
+		s.Reason = r.Error()
+		s.Reasons[r.Reason]++
+	})
 }
 
 // kind returns what is known of inputs of these types, nil if one carries an error.
@@ -190,7 +221,7 @@ func (k *stepKind) drop() {
 
 // record does a round by calling the function, and compares it with the last one.
 func (st *Step) record(k *stepKind, in []*Tensor) ([]*Tensor, error) {
-	st.stats.Recorded++
+	st.count(func(s *StepStats) { s.Recorded++ })
 	guarded := k != nil && k.captured && k.replays < checkEvery // a guard failed
 	out, r, refused, err := st.round(in)
 	if k == nil {

@@ -11,7 +11,7 @@ import (
 
 // deviceSteps is what the steps of a device share.
 type deviceSteps struct {
-	turn sync.Mutex
+	turn turn
 	seen atomic.Pointer[roundSeen] // of the round that is being recorded
 }
 

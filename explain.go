@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // Explain calls f and returns how the device ran what was recorded meanwhile, one
@@ -13,6 +14,9 @@ import (
 // at its end. Work of other goroutines on the device is seen too. Nothing is waited
 // for, but by f. The error is that of f, or that the device is closed.
 func (d *Device) Explain(f func() error) ([]fusion.Explanation, error) {
+	if d == nil || f == nil {
+		return nil, &ir.Error{Kind: ir.ErrArgument, Op: "explain", Msg: "an explanation needs a device and a function"}
+	}
 	if err := d.client.Flush(); err != nil {
 		return nil, err
 	}

@@ -14,10 +14,13 @@ import (
 //
 // Outside of a step, or of the scope that the step's function was given, get is called
 // once. A number that the dtype cannot hold is an error of the tensor, and of
-// [Step.Run] in a replay.
+// [Step.Run] in a replay, which then has run nothing on the device.
 func Fed(x *Tensor, get func() float64) *Tensor {
 	if err := x.failure(); err != nil {
 		return errored(err)
+	}
+	if get == nil {
+		return x.raise("fed", ir.Errorf(ir.ErrArgument, "the function that gives the number is nil"))
 	}
 	d := x.typ().DType
 	n, err := scalarOf(get(), d)
@@ -36,11 +39,17 @@ func Fed(x *Tensor, get func() float64) *Tensor {
 }
 
 // OnReplay has f called in each replay of the round of a [Step] that is being recorded
-// in the scope: for what the step's function does beside recording, such as counting.
-// Calls of f, and of functions given to [Fed], come in the order of the round. Outside
-// of a step nothing happens.
+// in the scope: for what the step's function does beside recording, such as counting. The
+// function does that itself too, in rounds that are recorded:
+//
+//	n++
+//	s.OnReplay(func() { n++ })
+//
+// Calls of f, and of functions given to [Fed], come in the order of the round, before
+// anything runs on the device; if one of the latter fails, those before it have been
+// made. Outside of a step nothing happens.
 func (s *Scope) OnReplay(f func()) {
-	if r := s.round(); r != nil {
+	if r := s.round(); r != nil && f != nil {
 		r.act(act{do: f})
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // Profile is the time that a device spent on what a function asked for.
 type Profile struct {
-	// Time is that of the device: inside of operations and launches on a processor, of
-	// kernels on a GPU, whose clock measures it.
+	// Time is what the device was busy for: on a processor with operations, their
+	// preparation included, on a GPU with kernels, by its own clock.
 	Time time.Duration
 	// Kernels are the kernels and routines that ran, the one that took most time first;
 	// nil if the device does not tell them apart.
@@ -27,6 +27,9 @@ type Profile struct {
 // here. The first run of an operation compiles: profile the second one. The error is that of
 // f, or of kind [ErrUnsupported] if the device measures nothing.
 func (d *Device) Profile(ctx context.Context, f func() error) (*Profile, error) {
+	if d == nil || f == nil {
+		return nil, &ir.Error{Kind: ir.ErrArgument, Op: "profile", Msg: "a profile needs a device and a function"}
+	}
 	profiler, ok := backend.As[backend.Profiler](backend.Backend(d.client))
 	if !ok {
 		return nil, &ir.Error{Kind: ir.ErrUnsupported, Op: "profile", Device: d.info.ID, Msg: "the device does not measure the time of its work"}
