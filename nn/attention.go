@@ -163,15 +163,36 @@ func (a *MultiHeadAttention) NewCache(n, capacity int) *KVCache {
 	return &KVCache{Key: make(), Value: make()}
 }
 
-// Capacity is the greatest length.
-func (c *KVCache) Capacity() int { return c.Key.Borrow().Dim(2) }
+// Capacity is the greatest length, 0 without a cache.
+func (c *KVCache) Capacity() int {
+	if c == nil || c.Key == nil {
+		return 0
+	}
+	return c.Key.Borrow().Dim(2)
+}
+
+// check returns what is wrong with a cache for x, or nil.
+func (c *KVCache) check(op string, x *sinter.Tensor) *sinter.Tensor {
+	switch {
+	case c == nil || c.Key == nil || c.Value == nil:
+		return failed(op, []*sinter.Tensor{x}, "there is no cache; NewCache makes one")
+	case c.Length < 0 || c.Length > c.Capacity():
+		return failed(op, []*sinter.Tensor{x, c.Key.Borrow()}, "%d positions of the cache are in use, expected 0 to %d", c.Length, c.Capacity())
+	case x.Rank() != 3 || x.Dim(0) != c.Key.Borrow().Dim(0):
+		return failed(op, []*sinter.Tensor{x, c.Key.Borrow()}, "x has shape %v, expected [%d, length, width]", x.Shape(), c.Key.Borrow().Dim(0))
+	}
+	return nil
+}
 
 // ForwardCached is causal self-attention of x [n, length, width], whose positions
 // follow those in the cache, and takes their keys and values into it. No gradient
 // flows into earlier calls. On an error the cache is as it was.
 func (a *MultiHeadAttention) ForwardCached(x *sinter.Tensor, c *KVCache) *sinter.Tensor {
+	if y := c.check("cached_attention", x); y != nil {
+		return y
+	}
 	n := x.Dim(1)
-	if x.Rank() != 3 || c.Length+n > c.Capacity() {
+	if c.Length+n > c.Capacity() {
 		return failed("cached_attention", []*sinter.Tensor{x, c.Key.Borrow()}, "x has shape %v after %d positions, expected [n, length, width] up to position %d",
 			x.Shape(), c.Length, c.Capacity())
 	}

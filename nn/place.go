@@ -36,7 +36,23 @@ func At(position *sinter.Tensor) *Place {
 }
 
 // Position is the number on the device.
-func (p *Place) Position() *sinter.Tensor { return p.position }
+func (p *Place) Position() *sinter.Tensor {
+	if p == nil {
+		return nil
+	}
+	return p.position
+}
+
+// check returns what is wrong with a place for x, or nil.
+func (p *Place) check(op string, x *sinter.Tensor) *sinter.Tensor {
+	if p == nil || p.masks == nil {
+		return failed(op, []*sinter.Tensor{x}, "there is no place; At makes one of a position")
+	}
+	if t := p.position; t != nil && t.Err() == nil && (t.Rank() != 0 || t.DType() != sinter.I64) {
+		return failed(op, []*sinter.Tensor{x, t}, "the position is %v%v, expected an i64 without axes", t.DType(), t.Shape())
+	}
+	return nil
+}
 
 // rotation turns heads of a width at the place.
 func (p *Place) rotation(width int, t sinter.DType, o fn.RoPEOptions) fn.Rotation {
@@ -79,10 +95,17 @@ func (p *Place) hit(capacity int) *sinter.Tensor {
 // ForwardStep is [MultiHeadAttention.ForwardCached] for one position, x [n, 1, width], of
 // which the place says where in the cache it goes; those before it are what it sees. Nothing
 // of it depends on c.Length, which stays as it is: count the positions where the place is
-// made. One behind the capacity is not taken in. Results are those of ForwardCached but for
-// rounding.
+// made. Results are those of ForwardCached but for rounding. A position is not looked at: of
+// one below 0, or from the capacity on, nothing is taken into the cache, and the result
+// means nothing. A prompt goes in by ForwardCached, whose c.Length is the first place.
 func (a *MultiHeadAttention) ForwardStep(x *sinter.Tensor, at *Place, c *KVCache) *sinter.Tensor {
-	if x.Rank() != 3 || x.Dim(1) != 1 || x.Dim(0) != c.Key.Borrow().Dim(0) {
+	if y := c.check("attention_step", x); y != nil {
+		return y
+	}
+	if y := at.check("attention_step", x); y != nil {
+		return y
+	}
+	if x.Dim(1) != 1 {
 		return failed("attention_step", []*sinter.Tensor{x, c.Key.Borrow()}, "x has shape %v, expected [%d, 1, width]", x.Shape(), c.Key.Borrow().Dim(0))
 	}
 	q, k, v := a.heads(x, x, x)

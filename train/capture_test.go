@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/sinter-go/sinter"
@@ -41,6 +42,22 @@ func TestCapture(t *testing.T) {
 		reports[0].Time, reports[1].Time = 0, 0
 		if hashes[0] != hashes[1] || reports[0] != reports[1] {
 			t.Errorf("%s: captured %s, %+v, recorded %s, %+v", name, hashes[1], reports[1], hashes[0], reports[0])
+		}
+	}
+}
+
+// TestClosedDevice: a loop whose device is closed says so.
+func TestClosedDevice(t *testing.T) {
+	for _, captured := range []bool{false, true} {
+		d, err := sinter.NewRuntime().Device("cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := loop(d, 1)
+		l.Capture = captured
+		d.Close()
+		if _, err := l.Run(t.Context()); !errors.Is(err, sinter.ErrClosed) {
+			t.Errorf("captured %v: %v", captured, err)
 		}
 	}
 }

@@ -57,6 +57,11 @@ func (r *steps) step(ctx context.Context, rows []int, random *random) error {
 	x, labels := r.load(r.dev, rows, random)
 	defer x.Release()
 	defer labels.Release()
+	for _, t := range []*sinter.Tensor{x, labels} {
+		if err := t.Err(); err != nil {
+			return err
+		}
+	}
 	if r.captured != nil {
 		_, err := r.captured.Run(ctx, x, labels)
 		return err
