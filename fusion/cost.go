@@ -9,10 +9,11 @@ import (
 
 // Cost is what a plan or a block is modelled to take.
 type Cost struct {
-	Launches      int     `json:"launches"`
-	Read, Written int64   // bytes, each distinct base once per block
-	Peak          int64   `json:"peak_bytes"` // of results and dying inputs alive at once
-	Work          float64 `json:"work"`       // scalar instructions
+	Launches int     `json:"launches"`
+	Read     int64   `json:"bytes_read"`    // each distinct base once per block
+	Written  int64   `json:"bytes_written"` // likewise
+	Peak     int64   `json:"peak_bytes"`    // of results and dying inputs alive at once
+	Work     float64 `json:"work"`          // scalar instructions
 }
 
 // The prices of the model, in bytes moved.

@@ -29,8 +29,18 @@ func (f *deviceFlags) open() (*sinter.Device, func(), error) {
 		}
 		return d, func() {}, nil
 	}
+	b, err := f.threads()
+	if err != nil {
+		return nil, nil, err
+	}
+	d := sinter.Default().Adopt(b)
+	return d, func() { d.Close() }, nil
+}
+
+// threads makes a processor's device with a number of threads.
+func (f *deviceFlags) threads() (*cpu.Device, error) {
 	if *f.Threads < 1 || *f.Threads > maxThreads {
-		return nil, nil, usage("--threads is %d, expected 1 to %d", *f.Threads, maxThreads)
+		return nil, usage("--threads is %d, expected 1 to %d", *f.Threads, maxThreads)
 	}
 	opt := cpu.Options{ID: f.Device, Threads: *f.Threads}
 	switch f.Device {
@@ -38,14 +48,9 @@ func (f *deviceFlags) open() (*sinter.Device, func(), error) {
 	case "interp":
 		opt.Generator = cpu.Interpret
 	default:
-		return nil, nil, usage("--threads applies to the devices cpu and interp, not to %q", f.Device)
+		return nil, usage("--threads applies to the devices cpu and interp, not to %q", f.Device)
 	}
-	b, err := cpu.New(opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	d := sinter.Default().Adopt(b)
-	return d, func() { d.Close() }, nil
+	return cpu.New(opt)
 }
 
 // known reports whether an id has the form of one, and its driver exists: then

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/backend"
-	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -129,38 +128,27 @@ func timesOf(p *sinter.Profile) deviceTimes {
 
 // client opens a device that fuses, of the command's own.
 func (f *deviceFlags) client(o fusion.Options) (*fusion.Client, func(), error) {
-	opt := cpu.Options{ID: f.Device}
-	switch f.Device {
-	case "cpu":
-	case "interp":
-		opt.Generator = cpu.Interpret
-	default:
-		if strings.HasPrefix(f.Device, "router/") || !known(f.Device) || f.Threads != nil {
-			return nil, nil, usage("--device is %q, expected cpu, interp or, without --threads, a GPU such as cuda:0", f.Device)
-		}
-		d, err := sinter.NewRuntime(sinter.WithFusionOptions(o)).Device(f.Device)
-		if err != nil {
-			return nil, nil, err
-		}
-		c, ok := d.Backend().(*fusion.Client)
-		if !ok {
-			return nil, nil, fmt.Errorf("device %s does not fuse", f.Device)
-		}
-		return c, func() { d.Close() }, nil
+	if strings.HasPrefix(f.Device, "router/") || !known(f.Device) {
+		return nil, nil, usage("--device is %q, expected cpu, interp or a GPU such as cuda:0", f.Device)
 	}
-	if f.Threads != nil {
-		if *f.Threads < 1 || *f.Threads > maxThreads {
-			return nil, nil, usage("--threads is %d, expected 1 to %d", *f.Threads, maxThreads)
-		}
-		opt.Threads = *f.Threads
-	}
-	d, err := cpu.New(opt)
+	runtime := sinter.NewRuntime(sinter.WithFusionOptions(o))
+	d, err := runtime.Device(f.Device)
 	if err != nil {
 		return nil, nil, err
 	}
-	var b backend.Backend = d
-	c := fusion.New(b, o)
-	return c, func() { c.Close() }, nil
+	if f.Threads != nil {
+		d.Close()
+		b, err := f.threads()
+		if err != nil {
+			return nil, nil, err
+		}
+		d = runtime.Adopt(b)
+	}
+	c, ok := d.Backend().(*fusion.Client)
+	if !ok {
+		return nil, nil, fmt.Errorf("device %s does not fuse", f.Device)
+	}
+	return c, func() { d.Close() }, nil
 }
 
 // maxProgram bounds the files that are read.

@@ -11,6 +11,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: model FILE")
+	}
 	model, err := onnx.Load(os.Args[1])
 	if err != nil {
 		log.Fatal(err)
