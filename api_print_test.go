@@ -1,7 +1,9 @@
 package sinter_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter"
@@ -48,5 +50,19 @@ func TestPrint(t *testing.T) {
 		" [1188 1189 1190 1191]\n [1192 1193 1194 1195]\n [1196 1197 1198 1199]] i64[300,4]"
 	if got := wide.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestPrintedLine: the error of a tensor that is printed names the line that prints, not one
+// of package fmt.
+func TestPrintedLine(t *testing.T) {
+	d, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := sinter.On(d).Ones(sinter.F32, 2)
+	d.Close()
+	if text := fmt.Sprint(x); !strings.Contains(text, "api_print_test.go:") {
+		t.Error(text)
 	}
 }

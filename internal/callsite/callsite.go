@@ -65,7 +65,7 @@ func isLibrary(pc uintptr) bool {
 func libraryFunc(name string) bool {
 	rest, ok := strings.CutPrefix(name, module)
 	if !ok {
-		return strings.HasPrefix(name, "runtime.")
+		return strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "fmt.") // which prints tensors
 	}
 	for _, p := range library {
 		if r, ok := strings.CutPrefix(rest, p); ok && strings.HasPrefix(r, ".") {
