@@ -44,3 +44,62 @@ func ExampleCapture() {
 	// 550. f32[]
 	// 3 calls, 7 rounds replayed
 }
+
+// A rate that falls from round to round is fed, and rounds are counted, whether they are
+// recorded or replayed.
+func ExampleFed() {
+	ctx := context.Background()
+	device, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer device.Close()
+	x := sinter.NewVar(sinter.On(device).Full(8, sinter.F32))
+	rounds := 0
+	step := sinter.Capture(device, func(s *sinter.Scope, _ []*sinter.Tensor) ([]*sinter.Tensor, error) {
+		now := x.In(s).Detach()
+		rate := sinter.Fed(now, func() float64 { return 1 / float64(rounds+1) })
+		rounds++
+		s.OnReplay(func() { rounds++ })
+		return nil, x.Set(now.Sub(rate))
+	})
+	defer step.Release()
+	for range 8 {
+		if _, err := step.Run(ctx); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	v, err := sinter.Item[float32](ctx, x.Borrow())
+	fmt.Printf("%.4f after %d rounds, %d of them replayed, %v\n", v, rounds, step.Stats().Replayed, err)
+	// Output: 5.2821 after 8 rounds, 5 of them replayed, <nil>
+}
+
+// The times differ from run to run; the kernels do not.
+func ExampleDevice_Profile() {
+	ctx := context.Background()
+	device, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer device.Close()
+	x := sinter.On(device).Ones(sinter.F32, 256, 256)
+	p, err := device.Profile(ctx, func() error {
+		for range 3 {
+			if _, err := sinter.Data[float32](ctx, x.MatMul(x)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, k := range p.Kernels {
+		fmt.Println(k.Name, k.Runs, k.Time > 0)
+	}
+	// Output: matmul 3 true
+}

@@ -86,6 +86,46 @@ func ExampleMultiHeadAttention_ForwardCached() {
 	// Output: 5 16 true <nil>
 }
 
+// A prompt goes in at once, and then one position after the other, at a place that the
+// device counts: a step that is captured decodes all of them.
+func ExampleMultiHeadAttention_ForwardStep() {
+	ctx := context.Background()
+	device, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer device.Close()
+	on, g := sinter.On(device), sinter.NewGenerator(1)
+	block := nn.NewTransformerBlock(g, 32, 4, 64, nn.On(device), nn.Causal(), nn.KVHeads(2), nn.Rotary(10000), nn.SwiGLU(), nn.RMS(), nn.NoBias())
+	x := g.Normal(on, sinter.F32, 1, 12, 32)
+	whole := block.Forward(x)
+
+	cache := block.Attention.NewCache(1, 16)
+	block.ForwardCached(x.Slice(sinter.All(), sinter.Until(4)), cache)
+	place := sinter.NewVar(on.Full(cache.Length, sinter.I64))
+	place.Freeze()
+	step := sinter.Capture(device, func(s *sinter.Scope, in []*sinter.Tensor) ([]*sinter.Tensor, error) {
+		at := nn.At(place.In(s))
+		y := block.ForwardStep(in[0], at, cache)
+		return []*sinter.Tensor{y}, place.Set(at.Position().Add(1))
+	})
+	defer step.Release()
+	near := true
+	for i := 4; i < 12; i++ {
+		span := []sinter.Range{sinter.All(), sinter.Span(i, i+1)}
+		out, err := step.Run(ctx, x.Slice(span...).Add(0)) // a tensor of its own
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		off, err := sinter.Item[float32](ctx, out[0].Sub(whole.Slice(span...)).Abs().Max())
+		near = near && err == nil && off < 1e-5
+	}
+	fmt.Println(near, step.Stats().Replayed > 0)
+	// Output: true true
+}
+
 func ExampleNewLSTM() {
 	g := sinter.NewGenerator(1)
 	net := nn.NewLSTM(g, 8, 16, nn.Layers(2), nn.Bidirectional())
