@@ -25,7 +25,10 @@ import (
 //
 // Hidden keys have weight 0, and a value there takes no part though it is not finite: where
 // keys are hidden a group looks at the block of values. If one is not finite, the product
-// takes a copy in which such are 0, and they are added to the queries that see them.
+// takes a copy in which such are 0, and they are added to the queries that see them, but for
+// keys whose weight has become 0. Elsewhere a weight of 0 multiplies, and 0 times such a
+// value is NaN: of values that are not finite, whether a result is NaN may depend on what
+// is beside the query. Of finite ones nothing does.
 
 // flashForm is one variant of a kernel of attention.
 type flashForm struct {

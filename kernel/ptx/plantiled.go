@@ -76,7 +76,7 @@ const (
 // ones let all multiprocessors take part.
 func (m *Module) tileFor(z sizes, batch int64, x, zl lineup) tiledForm {
 	size := m.k.Body[m.form.dot].Type.Size()
-	plain := plainOperand(m.k, m.form, m.form.x) && plainOperand(m.k, m.form, m.form.z)
+	plain := plainOperand(m.k, m.form, m.form.x, m.form.rows) && plainOperand(m.k, m.form, m.form.z, m.form.cols)
 	waves := func(f tiledForm) int64 { return (batch*f.tiles(z) + m.target.sms() - 1) / m.target.sms() }
 	cost := func(f tiledForm) float64 {
 		slabs := (z.group + int64(f.depth) - 1) / int64(f.depth)

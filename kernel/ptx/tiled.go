@@ -182,7 +182,7 @@ func (e *tiledEmitter) begin() {
 	e.z = &side{value: e.p.z, axes: e.p.cols, along: f.z, wide: f.wide(), lines: f.cols, lanes: f.across, lane: e.consts["tx"], origin: e.col0, extent: e.cols,
 		at: f.sideBytes(f.x, f.tall(), e.size)}
 	for _, s := range []*side{e.x, e.z} {
-		s.plain, s.refs = plainOperand(e.k, e.p, s.value), e.upTo(s.value)
+		s.plain, s.refs = plainOperand(e.k, e.p, s.value, s.axes), e.upTo(s.value)
 	}
 }
 

@@ -192,3 +192,28 @@ func TestTurned(t *testing.T) {
 		t.Error("no product has turned results")
 	}
 }
+
+// TestRepeatedOperands: products one of whose operands is the same along the group, or for
+// all rows or columns, have the bits of the interpreter in whatever form is planned.
+func TestRepeatedOperands(t *testing.T) {
+	for _, e := range [][]int64{{64, 32, 64}, {70, 96, 76}, {20, 64, 20}, {40, 30, 44}, {3, 512, 100}, {100, 512, 3}} {
+		for _, c := range [][2]string{{"sbb", "bsu"}, {"ubb", "bsu"}, {"bsb", "bsu"}, {"bub", "bsu"}, {"sub", "bbu"}, {"sub", "bsb"}, {"sub", "bub"}, {"bbb", "bsu"}, {"sub", "bbb"}} {
+			s := ptxtest.Spec{Name: fmt.Sprint(c, e), Axes: "prp", Extents: e, Compute: ir.F32, Tree: kernel.Tree{Kind: kernel.Sequential, Chunk: 1024, Lanes: 1},
+				In:  []ptxtest.Arg{{Name: "x", Type: ir.F32, Axes: c[0], Fill: ptxtest.Normal}, {Name: "z", Type: ir.F32, Axes: c[1], Fill: ptxtest.Normal}},
+				Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}, Text: "y = reduce_dot(x, z)"}
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				made := s.Make()
+				want, err := made.Reference(1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := Generate(made.Kernel, Target{Major: 9})
+				if err != nil {
+					t.Fatal(err)
+				}
+				simulate(t, made, m, want, map[string]bool{})
+			})
+		}
+	}
+}

@@ -32,10 +32,16 @@ type slabPlace struct {
 	off  int
 }
 
-// plainOperand reports whether an operand of a product is memory as it is, of 32 bits.
-func plainOperand(k *kernel.Kernel, p *product, v kernel.Ref) bool {
+// plainOperand reports whether an operand of a product is memory as it is, of 32 bits: its
+// neighbours along the group, or along the last of the axes of its lines, are elements of
+// their own.
+func plainOperand(k *kernel.Kernel, p *product, v kernel.Ref, axes []int) bool {
 	in := &k.Body[v]
-	return in.Op == kernel.OpLoad && in.Type.Size() == 4 && len(p.reduced) == 1
+	if in.Op != kernel.OpLoad || in.Type.Size() != 4 || len(p.reduced) != 1 {
+		return false
+	}
+	access := k.Args[in.Imm].Access
+	return access[p.reduced[0]] != kernel.Broadcast && (len(axes) == 0 || access[axes[len(axes)-1]] != kernel.Broadcast)
 }
 
 // bytes is what one copy moves.

@@ -30,6 +30,8 @@ func Products(m, k, n int64) []Spec {
 	add("of maps", ir.F32, "sub", "bsu", nil, "y = reduce_dot(x * 2 + 1, z * s) * 0.5", []Arg{{Name: "s", Type: ir.F32, Axes: "bsb", Fill: Normal}})
 	add("of what is not 0", ir.F32, "sub", "bsu", nil, "y = reduce_dot(max(x, 0), select(max(x, 0) == 0, 0, z)) + 0", nil)
 	add("with turned results", ir.F32, "sub", "bsu", nil, plain, nil, Arg{Name: "y", Type: ir.F32, Axes: "ubs", Order: []int{2, 1, 0}})
+	add("with an operand repeated along the group", ir.F32, "sbb", "bsu", nil, plain, nil)
+	add("with the other repeated along the group", ir.F32, "sub", "bbu", nil, plain, nil)
 	add("with two results", ir.F32, "sub", "bsu", nil, "y = reduce_dot(x, z)\nw = y * y", nil,
 		Arg{Name: "y", Type: ir.F32, Axes: "sbu"}, Arg{Name: "w", Type: ir.F16, Axes: "sbu"})
 	return out
