@@ -86,12 +86,17 @@ type roundRecord struct {
 	acts     []act
 }
 
-// want has the values stored that variables were given.
-func (r *roundSeen) want() {
+// used are the uses of variables so far. Whoever uses one holds its lock and waits for
+// that of the round, which must not be held where variables are looked at.
+func (r *roundSeen) used() []varUse {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range r.uses {
-		u := &r.uses[i]
+	return slices.Clone(r.uses)
+}
+
+// want has the values stored that variables were given.
+func (r *roundSeen) want() {
+	for _, u := range r.used() {
 		u.v.mu.Lock()
 		if t := u.v.value; u.set && t.failure() == nil {
 			t.v.Want()
@@ -102,12 +107,14 @@ func (r *roundSeen) want() {
 
 // finish ends the capture of a round.
 func (r *roundSeen) finish(capture *fusion.Capture, in []*fusion.Value, out []*Tensor) (*roundRecord, error) {
+	rec := &roundRecord{inputs: len(in), outputs: len(out), vars: r.used(), counts: map[*Generator]uint64{}}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	rec := &roundRecord{inputs: len(in), outputs: len(out), vars: r.uses, counts: map[*Generator]uint64{}, acts: r.acts}
+	draws, acts := slices.Clone(r.draws), slices.Clone(r.acts)
+	r.mu.Unlock()
+	rec.acts = acts
 	first := map[*Generator]uint64{}
 	var keys []int64
-	for _, d := range r.draws {
+	for _, d := range draws {
 		if _, ok := first[d.g]; !ok {
 			first[d.g] = d.n
 		}
@@ -143,7 +150,7 @@ func (r *roundSeen) finish(capture *fusion.Capture, in []*fusion.Value, out []*T
 		outputs = append(outputs, t.v)
 	}
 	var err error
-	if rec.launches, err = capture.Stop(in, outputs, keys, r.numbers()); err != nil {
+	if rec.launches, err = capture.Stop(in, outputs, keys, numbersOf(acts)); err != nil {
 		return nil, err
 	}
 	for i := range rec.acts {

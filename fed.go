@@ -81,9 +81,9 @@ func (s *Scope) round() *roundSeen {
 	return nil
 }
 
-// numbers returns the numbers of a round, as they were recorded.
-func (r *roundSeen) numbers() (out []*fusion.Value) {
-	for _, a := range r.acts {
+// numbersOf returns the numbers of a round, as they were recorded.
+func numbersOf(acts []act) (out []*fusion.Value) {
+	for _, a := range acts {
 		if a.number != nil {
 			out = append(out, a.number)
 		}

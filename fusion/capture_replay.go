@@ -36,7 +36,14 @@ func (l *Launches) Replay(inputs []*Value, consume []bool, bindings func() (Bind
 	}
 	var anew *Bindings
 	if bindings != nil {
+		asked := false
+		defer func() {
+			if !asked { // they panicked
+				r.giveUp()
+			}
+		}()
 		b, err := s.ask(bindings)
+		asked = true
 		if err == nil && (len(b.Keys) != l.keys || len(b.Numbers) != l.numbers) {
 			err = refuseCapture(CaptureInput, "%d draws, %d numbers, captured were %d, %d", len(b.Keys), len(b.Numbers), l.keys, l.numbers)
 		}

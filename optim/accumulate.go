@@ -43,7 +43,7 @@ func (a *Accumulator) Mean(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		if s != nil {
 			t = v.In(s)
 		}
-		out[i] = t.Div(float64(a.steps))
+		out[i] = t.Div(sinter.Fed(t, func() float64 { return float64(a.steps) }))
 		if err := out[i].Err(); err != nil {
 			return nil, fmt.Errorf("optim: sum of parameter %s: %w", a.params[i].Name, err)
 		}
@@ -55,5 +55,6 @@ func (a *Accumulator) Mean(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		}
 	}
 	a.steps = 0
+	s.OnReplay(func() { a.steps = 0 })
 	return out, nil
 }
