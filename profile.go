@@ -49,14 +49,20 @@ func (d *Device) Profile(ctx context.Context, f func() error) (*Profile, error) 
 		err := d.Sync(ctx)
 		return &Profile{Time: time.Since(start)}, err
 	}
+	over := false
+	defer func() {
+		if !over { // f failed, or panicked
+			window.Abandon()
+		}
+	}()
 	err = f()
 	if e := d.client.Flush(); err == nil {
 		err = e
 	}
 	if err != nil {
-		window.Abandon()
 		return nil, err
 	}
+	over = true
 	p := &Profile{}
 	if p.Time, err = window.End(ctx); err != nil {
 		return nil, err

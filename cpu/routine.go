@@ -81,10 +81,6 @@ func (d *Device) routine(n *ir.Node) error {
 	if err != nil {
 		return err
 	}
-	if done, err := d.runNode(n, out); done || err != nil {
-		return d.settle(n, out, err)
-	}
-	d.counters.routines.Add(1)
 	h := &helpers{d: d}
 	defer h.release()
 	panicked := true
@@ -93,6 +89,11 @@ func (d *Device) routine(n *ir.Node) error {
 			_ = d.settle(n, out, errPanicked)
 		}
 	}()
+	if done, err := d.runNode(n, out); done || err != nil {
+		panicked = false
+		return d.settle(n, out, err)
+	}
+	d.counters.routines.Add(1)
 	err = d.onHost(n, out, func(in, out []Host) (err error) {
 		c := &Call{Node: n, In: in, Out: out, Helpers: h}
 		d.clockKernel(n.Row.Name, func() { err = r(c) })

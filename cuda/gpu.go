@@ -38,6 +38,8 @@ type gpu struct {
 	noted   driver.Event
 	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
+	// refusals are the entries that the driver does not take.
+	refusals map[string]error
 	// compileEntry is loadEntry, but in tests.
 	compileEntry func(e *ptx.Entry) (*function, error)
 	age          int        // how often all of them were dropped

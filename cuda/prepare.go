@@ -48,7 +48,7 @@ func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
 			continue
 		}
 		for j := range made.Steps {
-			if e := made.Steps[j].Entry; g.loaded[e.Text] == nil && !seen[e.Text] {
+			if e := made.Steps[j].Entry; g.loaded[e.Text] == nil && g.refusals[e.Text] == nil && !seen[e.Text] {
 				seen[e.Text] = true
 				out = append(out, e)
 			}
@@ -61,14 +61,15 @@ func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
 }
 
 // prepareEntry compiles an entry without the lock. If the driver does not take it, that is
-// found again, and told, when it runs.
+// told when it runs.
 func (g *gpu) prepareEntry(e *ptx.Entry) {
 	f, err := g.compileEntry(e)
-	if err != nil {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err != nil {
+		g.remember(e, err)
+		return
+	}
 	g.loaded[e.Text] = f
 	g.stats.Loaded++
 }

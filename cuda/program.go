@@ -173,12 +173,30 @@ func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	if f := g.loaded[e.Text]; f != nil {
 		return f, nil
 	}
-	f, err := g.compileEntry(e)
-	if err == nil {
-		g.loaded[e.Text] = f
-		g.stats.Loaded++
+	if err := g.refusals[e.Text]; err != nil {
+		return nil, err
 	}
-	return f, err
+	f, err := g.compileEntry(e)
+	if err != nil {
+		g.remember(e, err)
+		return nil, err
+	}
+	g.loaded[e.Text] = f
+	g.stats.Loaded++
+	return f, nil
+}
+
+// remember notes an entry that the driver does not take, so that it is not compiled again
+// and again. Want of memory passes.
+func (g *gpu) remember(e *ptx.Entry, err error) {
+	var failed *driver.Error
+	if errors.As(err, &failed) && failed.Code == outOfMemory || len(g.refusals) >= maxLoaded {
+		return
+	}
+	if g.refusals == nil {
+		g.refusals = map[string]error{}
+	}
+	g.refusals[e.Text] = err
 }
 
 // loadEntry has the driver compile an entry. Any goroutine may.
