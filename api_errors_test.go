@@ -230,3 +230,21 @@ func TestTwoDevices(t *testing.T) {
 		t.Errorf("opening what is not there: %v", err)
 	}
 }
+
+// TestOtherRuntime: devices of one id that are two say so.
+func TestOtherRuntime(t *testing.T) {
+	a, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := sinter.NewRuntime().Device("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	err = sinter.On(a).Ones(sinter.F32, 2).Add(sinter.On(b).Ones(sinter.F32, 2)).Err()
+	if err == nil || !strings.Contains(err.Error(), "on cpu of another runtime") {
+		t.Error(err)
+	}
+}

@@ -151,5 +151,10 @@ func together(in []*Tensor) ([]*Tensor, error) {
 			return moved, nil
 		}
 	}
-	return nil, ir.Errorf(ir.ErrDevice, "operand %d is on %s, the first is on %s; move one with To", apart, in[apart].stream().dev, in[0].stream().dev)
+	there, here := in[apart].stream().dev, in[0].stream().dev
+	of := ""
+	if there.info.ID == here.info.ID {
+		of = " of another runtime"
+	}
+	return nil, ir.Errorf(ir.ErrDevice, "operand %d is on %s%s, the first is on %s; move one with To", apart, there, of, here)
 }
