@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter"
-	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -43,11 +42,11 @@ func (c *explainCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	client, done, err := c.client(fusion.Options{Plan: fusion.PlanOptions{Unfused: c.Off}})
+	device, client, err := c.client(fusion.Options{Plan: fusion.PlanOptions{Unfused: c.Off}})
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer device.Close()
 	var plans []fusion.Explanation
 	stop := client.Inspect(func(r fusion.Run) { plans = append(plans, r.Explain()) })
 	_, errs, err := client.RunProgram(e.ctx, capsule.Program, capsule.Inputs)
@@ -68,7 +67,10 @@ func (c *explainCmd) Run(e *env) error {
 		}
 	}
 	if c.Times && errors.Join(errs...) == nil {
-		p, err := profile(e, client, capsule)
+		p, err := device.Profile(e.ctx, func() error {
+			_, _, err := client.RunProgram(e.ctx, capsule.Program, capsule.Inputs)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -79,30 +81,6 @@ func (c *explainCmd) Run(e *env) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// profile runs a program whose kernels are compiled, and returns their times.
-func profile(e *env, client *fusion.Client, capsule *fusion.Capsule) (*sinter.Profile, error) {
-	profiler, ok := backend.As[backend.Profiler](backend.Backend(client))
-	if !ok {
-		return nil, fmt.Errorf("the device does not measure the time of its work")
-	}
-	window, err := profiler.ProfileStart()
-	if err != nil {
-		return nil, err
-	}
-	if _, _, err := client.RunProgram(e.ctx, capsule.Program, capsule.Inputs); err != nil {
-		window.Abandon()
-		return nil, err
-	}
-	p := &sinter.Profile{}
-	if p.Time, err = window.End(e.ctx); err != nil {
-		return nil, err
-	}
-	if k, ok := window.(backend.KernelWindow); ok {
-		p.Kernels = k.Kernels()
-	}
-	return p, nil
 }
 
 // deviceTimes is what --times --json prints.
@@ -126,8 +104,8 @@ func timesOf(p *sinter.Profile) deviceTimes {
 	return t
 }
 
-// client opens a device that fuses, of the command's own.
-func (f *deviceFlags) client(o fusion.Options) (*fusion.Client, func(), error) {
+// client opens a device that fuses, of the command's own. The caller closes it.
+func (f *deviceFlags) client(o fusion.Options) (*sinter.Device, *fusion.Client, error) {
 	if strings.HasPrefix(f.Device, "router/") || !known(f.Device) {
 		return nil, nil, usage("--device is %q, expected cpu, interp or a GPU such as cuda:0", f.Device)
 	}
@@ -136,7 +114,7 @@ func (f *deviceFlags) client(o fusion.Options) (*fusion.Client, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Threads != nil {
+	if f.Threads != nil { // opened all the same, which checks the switches of the process
 		d.Close()
 		b, err := f.threads()
 		if err != nil {
@@ -146,9 +124,10 @@ func (f *deviceFlags) client(o fusion.Options) (*fusion.Client, func(), error) {
 	}
 	c, ok := d.Backend().(*fusion.Client)
 	if !ok {
+		d.Close()
 		return nil, nil, fmt.Errorf("device %s does not fuse", f.Device)
 	}
-	return c, func() { d.Close() }, nil
+	return d, c, nil
 }
 
 // maxProgram bounds the files that are read.
