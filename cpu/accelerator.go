@@ -71,18 +71,13 @@ func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	in, results := make([]kernel.Tensor, len(n.In)), make([]kernel.Tensor, len(out))
-	for i, t := range n.In {
-		in[i] = located(d.store[t.ID])
-	}
-	for i, e := range out {
-		results[i] = located(e)
-	}
-	d.clockKernel(n.Row.Name, func() { done, err = a.RunNode(n, in, results) })
+	in, results := d.locate(n, out)
+	run := func() { done, err = a.RunNode(n, in, results) }
+	d.clockKernel(n.Row.Name, run)
 	if err != nil && ir.AsError(err).Kind == ir.ErrMemory { // beside the operands
 		d.pool.forgetAll()
 		d.pool.cleanUp()
-		done, err = a.RunNode(n, in, results)
+		d.clockKernel(n.Row.Name, run)
 	}
 	if done {
 		d.counters.kernels.Add(1)

@@ -12,20 +12,18 @@ func (d *Device) recur(n *ir.Node) error {
 	if err != nil {
 		return err
 	}
-	in, results := make([]kernel.Tensor, len(n.In)), make([]kernel.Tensor, len(n.Out))
-	for i, t := range n.In {
-		in[i] = located(d.store[t.ID])
+	for _, t := range n.In {
 		d.counters.read.Add(t.Bytes())
 	}
-	for i, e := range out {
-		results[i] = located(e)
+	for _, e := range out {
 		d.counters.written.Add(e.typ.Bytes())
 	}
+	if done, err := d.runNode(n, out); done || err != nil {
+		return d.settle(n, out, err)
+	}
+	d.counters.kernels.Add(1)
+	in, results := d.locate(n, out)
 	if d.accelerated() {
-		if done, err := d.runNode(n, out); done || err != nil {
-			return d.settle(n, out, err)
-		}
-		d.counters.kernels.Add(1)
 		if done, err := d.attendWide(n, in, results, out); done || err != nil {
 			return d.settle(n, out, err)
 		}
@@ -33,7 +31,6 @@ func (d *Device) recur(n *ir.Node) error {
 			return d.attendTo(n, hostTensors(from), hostTensors(to))
 		}))
 	}
-	d.counters.kernels.Add(1)
 	return d.settle(n, out, d.attendTo(n, in, results))
 }
 
@@ -106,6 +103,18 @@ func hostTensors(hosts []Host) []kernel.Tensor {
 		out[i] = kernel.Tensor{Type: h.Type, Operand: kernel.Operand{Base: addressIn(h.Data), Size: int64(len(h.Data)), Strides: h.Type.Shape.Strides()}}
 	}
 	return out
+}
+
+// locate returns the operands and results of a node where they lie.
+func (d *Device) locate(n *ir.Node, out []*entry) (in, results []kernel.Tensor) {
+	in, results = make([]kernel.Tensor, len(n.In)), make([]kernel.Tensor, len(out))
+	for i, t := range n.In {
+		in[i] = located(d.store[t.ID])
+	}
+	for i, e := range out {
+		results[i] = located(e)
+	}
+	return in, results
 }
 
 // located is a tensor where it lies.
