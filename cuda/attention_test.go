@@ -689,19 +689,7 @@ func checkGradientBits(d *device, r *rand.Rand, try int) error {
 
 // TestMeasureAttention prints the rate of attention.
 func TestMeasureAttention(t *testing.T) {
-	if !*measure {
-		t.Skip("skipped: measures only with -measure")
-	}
-	d := openHopper(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := d.ctx.SetCurrent(); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{device: d, t: t, copies: map[int64]float64{}}
-	if err := b.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	b := newBench(t, openHopper)
 	for _, row := range []string{"attention", "attention_grad_q", "attention_grad_kv"} {
 		products := map[string]float64{"attention": 2, "attention_grad_q": 3, "attention_grad_kv": 4}[row]
 		for _, s := range [][5]int{{1, 16, 4096, 128, 1}, {1, 16, 16384, 128, 1}, {1, 16, 4096, 128, 0}, {1, 16, 4096, 64, 1}, {8, 12, 512, 64, 1}} {

@@ -45,19 +45,7 @@ const (
 // TestMeasure prints times as shares of what a plain copy of the same bytes
 // takes. The values computed are checked by TestConformance.
 func TestMeasure(t *testing.T) {
-	if !*measure {
-		t.Skip("skipped: measures only with -measure")
-	}
-	d := openDevice(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := d.ctx.SetCurrent(); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{device: d, t: t, copies: map[int64]float64{}}
-	if err := b.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	b := newBench(t, openDevice)
 	var specs, trees []ptxtest.Spec
 	specs = append(specs, elementwiseBenches()...)
 	specs = append(specs, rowBenches(kernel.StripedTree, ir.F32)...)
@@ -78,7 +66,7 @@ func TestMeasure(t *testing.T) {
 	}
 	start := time.Now()
 	b.compile(append(specs[:len(specs):len(specs)], trees...))
-	t.Logf("%d entries compiled in %.1f s", d.entries, time.Since(start).Seconds())
+	t.Logf("%d entries compiled in %.1f s", b.entries, time.Since(start).Seconds())
 	b.copyEngine()
 	t.Logf("%-58s %10s %10s %8s", "kernel", "µs", "copy µs", "share")
 	for _, s := range specs {
@@ -228,6 +216,24 @@ func columnBenches(tree kernel.Tree) []ptxtest.Spec {
 		In:  []ptxtest.Arg{{Name: "x", Type: ir.F32, Axes: "su"}},
 		Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "su"}}, Text: ptxtest.Softmax(),
 	})
+}
+
+// newBench skips unless times are asked for. The goroutine keeps its thread, which has
+// the device's context.
+func newBench(t *testing.T, open func(*testing.T) *device) *bench {
+	if !*measure {
+		t.Skip("skipped: measures only with -measure")
+	}
+	b := &bench{device: open(t), t: t, copies: map[int64]float64{}}
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	if err := b.ctx.SetCurrent(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // prepare takes the pool and fills it with normal numbers: zeros would flatter.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"unsafe"
 
@@ -169,20 +168,8 @@ func TestNatives(t *testing.T) {
 
 // TestMeasureNatives prints the times of native kernels: of all of a node, and what each adds.
 func TestMeasureNatives(t *testing.T) {
-	if !*measure {
-		t.Skip("skipped: measures only with -measure")
-	}
-	d := openDevice(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := d.ctx.SetCurrent(); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{device: d, t: t}
-	var err error
-	if b.stream, err = d.ctx.NewStream(); err != nil {
-		t.Fatal(err)
-	}
+	b := newBench(t, openDevice)
+	d := b.device
 	natives := ptx.NewNatives(d.target)
 	for i, c := range nativeCases() {
 		n, data := c.make(t, uint64(i))

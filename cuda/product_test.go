@@ -162,19 +162,7 @@ func (b *bench) resources(s ptxtest.Spec) string {
 // TestMeasureProducts prints the rate of products, for comparison with the vendor's
 // library (bench/peers has the same sizes).
 func TestMeasureProducts(t *testing.T) {
-	if !*measure {
-		t.Skip("skipped: measures only with -measure")
-	}
-	d := openDevice(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := d.ctx.SetCurrent(); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{device: d, t: t, copies: map[int64]float64{}}
-	if err := b.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	b := newBench(t, openDevice)
 	rate := func(s ptxtest.Spec) {
 		ms, _, names, err := b.kernelTime(s)
 		if err != nil {

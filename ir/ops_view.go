@@ -327,8 +327,8 @@ func inferSlice(r *Row, in []Type, a Attrs) ([]Type, error) {
 	return []Type{{in[0].DType, shape}}, nil
 }
 
-// gradSlice puts the gradient back where the elements came from, axis by axis:
-// a scatter-add into zeros along each axis that the slice does not take whole.
+// gradSlice puts the gradient back where the elements came from: into zeros, unless the
+// slice takes all of them in order.
 func gradSlice(g *GradContext) []Value {
 	in := g.Type(g.In[0])
 	if in.Shape.Equal(g.Type(g.DOut[0]).Shape) && !slices.ContainsFunc(g.Attrs[2].List, func(step int64) bool { return step != 1 }) {
