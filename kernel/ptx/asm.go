@@ -98,16 +98,20 @@ func (a *asm) def(c class, opcode string, operands ...any) reg {
 	return r
 }
 
+// once is what make defines in the head, by a name: it is made the first time.
+func (a *asm) once(name string, make func() reg) reg {
+	if r, ok := a.consts[name]; ok {
+		return r
+	}
+	r := make()
+	a.consts[name] = r
+	return r
+}
+
 // constant returns a register that holds the bits, defined once in the head.
 func (a *asm) constant(c class, bits uint64) reg {
 	text := fmt.Sprintf("0x%x", bits)
-	key := classType[c] + text
-	if r, ok := a.consts[key]; ok {
-		return r
-	}
-	r := a.def(c, "mov"+classType[c], text)
-	a.consts[key] = r
-	return r
+	return a.once(classType[c]+text, func() reg { return a.def(c, "mov"+classType[c], text) })
 }
 
 func (a *asm) label() string {

@@ -252,13 +252,7 @@ func (e *emitter) instr(in *kernel.Instr, t *tile, lane int) (reg, error) {
 func (e *emitter) constValue(t ir.DType, v uint64) reg {
 	switch t {
 	case ir.Bool:
-		key := fmt.Sprintf("bool %d", v&1)
-		if r, ok := e.consts[key]; ok {
-			return r
-		}
-		r := e.def(pred, "setp.ne.u32", e.constant(b32, v&1), "0")
-		e.consts[key] = r
-		return r
+		return e.once(fmt.Sprintf("bool %d", v&1), func() reg { return e.def(pred, "setp.ne.u32", e.constant(b32, v&1), "0") })
 	case ir.I8:
 		v = uint64(uint32(int32(int8(v))))
 	case ir.I16:
@@ -275,30 +269,27 @@ func (e *emitter) constValue(t ir.DType, v uint64) reg {
 
 // paramValue reads a scalar parameter in the head.
 func (e *emitter) paramValue(t ir.DType, i int) reg {
-	key := fmt.Sprintf("scalar %d", i)
-	if r, ok := e.consts[key]; ok {
-		return r
-	}
-	full := e.slotReg(slotScalar, i, 0)
-	r := full
-	switch t {
-	case ir.Bool:
-		r = e.def(pred, "setp.ne.u64", e.def(b64, "and.b64", full, "1"), "0")
-	case ir.F16, ir.BF16:
-		r = e.def(b16, "cvt.u16.u64", full)
-	case ir.I8:
-		r = e.def(b32, "cvt.s32.s8", e.def(b32, "cvt.u32.u64", full))
-	case ir.I16:
-		r = e.def(b32, "cvt.s32.s16", e.def(b32, "cvt.u32.u64", full))
-	case ir.U8:
-		r = e.def(b32, "and.b32", e.def(b32, "cvt.u32.u64", full), "0xff")
-	case ir.U16:
-		r = e.def(b32, "and.b32", e.def(b32, "cvt.u32.u64", full), "0xffff")
-	case ir.I32, ir.U32, ir.F32:
-		r = e.def(b32, "cvt.u32.u64", full)
-	}
-	e.consts[key] = r
-	return r
+	return e.once(fmt.Sprintf("scalar %d", i), func() reg {
+		full := e.slotReg(slotScalar, i, 0)
+		low := func() reg { return e.def(b32, "cvt.u32.u64", full) }
+		switch t {
+		case ir.Bool:
+			return e.def(pred, "setp.ne.u64", e.def(b64, "and.b64", full, "1"), "0")
+		case ir.F16, ir.BF16:
+			return e.def(b16, "cvt.u16.u64", full)
+		case ir.I8:
+			return e.def(b32, "cvt.s32.s8", low())
+		case ir.I16:
+			return e.def(b32, "cvt.s32.s16", low())
+		case ir.U8:
+			return e.def(b32, "and.b32", low(), "0xff")
+		case ir.U16:
+			return e.def(b32, "and.b32", low(), "0xffff")
+		case ir.I32, ir.U32, ir.F32:
+			return low()
+		}
+		return full
+	})
 }
 
 func (e *emitter) axisIndex(axis int, t *tile, lane int) reg {

@@ -136,9 +136,6 @@ func boxes(width int) int             { return (width + 63) / 64 }
 func boxedBytes(lines, width int) int { return lines * boxLine * boxes(width) }
 func (f flashForm) columns() int      { return (f.e + 15) &^ 15 }
 
-func (x *flash) number(i int) reg   { return x.slotReg32(slotNumber, i) }
-func (x *flash) number64(i int) reg { return x.slotReg(slotNumber, i, 0) }
-
 // share takes shared memory.
 func (x *flash) share(bytes int) reg {
 	at := x.base
@@ -272,7 +269,7 @@ type flashTile struct {
 // eachTile runs f for every tile of the block: the tiles that take longest, the last
 // ones of heads, come first, and blocks take them by turns, forth and back.
 func (x *flash) eachTile(lastFirst bool, f func(t flashTile)) {
-	all, tiles := x.number(flashAll), x.number(flashTiles)
+	all, tiles := x.number32(flashAll), x.number32(flashTiles)
 	lines := x.to(b32, "div.u32", all, tiles)
 	id, grid := x.to(b32, "mov.u32", "%ctaid.x"), x.to(b32, "mov.u32", "%nctaid.x")
 	back := x.to(b32, "sub.u32", x.to(b32, "sub.u32", grid, "1"), id)
@@ -286,9 +283,9 @@ func (x *flash) eachTile(lastFirst bool, f func(t flashTile)) {
 	if lastFirst {
 		t.tile = x.to(b32, "sub.u32", x.to(b32, "sub.u32", tiles, "1"), t.tile)
 	}
-	t.batch = x.to(b32, "div.u32", t.line, x.number(flashHeads))
-	t.head = x.to(b32, "sub.u32", t.line, x.to(b32, "mul.lo.u32", t.batch, x.number(flashHeads)))
-	t.keyHead = x.to(b32, "div.u32", t.head, x.number(flashGroup))
+	t.batch = x.to(b32, "div.u32", t.line, x.number32(flashHeads))
+	t.head = x.to(b32, "sub.u32", t.line, x.to(b32, "mul.lo.u32", t.batch, x.number32(flashHeads)))
+	t.keyHead = x.to(b32, "div.u32", t.head, x.number32(flashGroup))
 	f(t)
 	x.op("add.u32", first, first, grid)
 	x.op("xor.b32", odd, odd, "1")
@@ -298,7 +295,7 @@ func (x *flash) eachTile(lastFirst bool, f func(t flashTile)) {
 
 // placeOf is the place of a query among the keys.
 func (x *flash) placeOf(query reg) reg {
-	return x.to(b32, "mad.lo.s32", query, x.number(flashStep), x.number(flashShift))
+	return x.to(b32, "mad.lo.s32", query, x.number32(flashStep), x.number32(flashShift))
 }
 
 // multiply issues products of a tile of 64 rows: k-steps of 16, with A in shared memory or
@@ -552,7 +549,7 @@ func (a *asm) registers(n int) []reg {
 // numbers from some on.
 func (x *flash) strided(base reg, strides int, places ...reg) reg {
 	for i, p := range places {
-		base = x.to(b64, "mad.lo.s64", x.to(b64, "cvt.s64.s32", p), x.number64(strides+i), base)
+		base = x.to(b64, "mad.lo.s64", x.to(b64, "cvt.s64.s32", p), x.number(strides+i), base)
 	}
 	return base
 }

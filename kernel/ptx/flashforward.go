@@ -74,7 +74,7 @@ func (x *flashForward) consume() {
 	room := x.to(b32, "mad.lo.u32", x.group, fmt.Sprint(boxedBytes(flashKeys, x.e)), x.room)
 	turn := x.beginTurns()
 	s, o, p := x.registers(flashKeys/2), x.registers(x.columns()/2), x.registers(flashKeys/4)
-	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
+	factor, over := x.to(b32, "mov.b32", x.number32(flashFactor)), x.overFactor()
 	values := x.reg(b32) // the block that the weights p are of
 	x.eachTile(x.causal, func(t flashTile) {
 		x.begin(t)
@@ -202,7 +202,7 @@ func (x *flashForward) finish(o []reg, t flashTile, r *flashState) {
 		l = x.to(b32, "add.rn.f32", l, x.shuffle32(l, 2))
 		none := x.to(pred, "setp.eq.f32", l, f32Zero)
 		factor[h] = x.to(b32, "selp.b32", f32Zero, x.to(b32, "rcp.rn.f32", l), none)
-		row := x.to(b64, "mad.lo.s64", x.to(b64, "cvt.u64.u32", t.line), x.number64(flashLength), x.to(b64, "cvt.u64.u32", r.row[h]))
+		row := x.to(b64, "mad.lo.s64", x.to(b64, "cvt.u64.u32", t.line), x.number(flashLength), x.to(b64, "cvt.u64.u32", r.row[h]))
 		at[h] = x.to(b64, "mad.lo.s64", row, fmt.Sprint(2*x.e), x.slotReg(slotPointer, x.results(), 0))
 		log := x.to(b32, "lg2.approx.f32", l)
 		lse := x.to(b32, "mul.rn.f32", x.to(b32, "add.rn.f32", r.m[h], log), f32Ln2)

@@ -42,15 +42,15 @@ func writeFlashGradKV(a *asm, f flashForm) {
 // begin finds the blocks of queries that may see keys of a tile: one at least.
 func (x *flashGradKV) begin(t flashTile) {
 	x.key0 = x.to(b32, "mul.lo.u32", t.tile, fmt.Sprint(64*x.groups))
-	blocks := x.number(flashBlocks)
+	blocks := x.number32(flashBlocks)
 	x.lo, x.hi = x.to(b32, "mov.u32", "0"), x.to(b32, "mov.u32", blocks)
 	if x.causal {
-		first := x.to(b32, "max.s32", x.to(b32, "sub.s32", x.key0, x.number(flashShift)), "0")
+		first := x.to(b32, "max.s32", x.to(b32, "sub.s32", x.key0, x.number32(flashShift)), "0")
 		x.lo = x.to(b32, "min.s32", x.to(b32, "shr.s32", first, "6"), x.to(b32, "sub.s32", blocks, "1"))
 	}
 	if x.window && !x.folded {
 		last := x.to(b32, "add.s32", x.key0, fmt.Sprint(64*x.groups-1+63))
-		last = x.to(b32, "sub.s32", x.to(b32, "add.s32", last, x.number(flashBack)), x.number(flashShift))
+		last = x.to(b32, "sub.s32", x.to(b32, "add.s32", last, x.number32(flashBack)), x.number32(flashShift))
 		x.hi = x.to(b32, "min.s32", blocks, x.to(b32, "shr.s32", x.to(b32, "max.s32", last, "0"), "6"))
 	}
 	x.hi = x.to(b32, "max.s32", x.hi, x.to(b32, "add.s32", x.lo, "1"))
@@ -67,7 +67,7 @@ func (x *flashGradKV) eachBlock(f func(g, j reg)) {
 	x.opIf(x.to(pred, "setp.lt.s32", j, x.hi), "bra", loop)
 	x.op("mov.u32", j, x.lo)
 	x.op("add.u32", g, g, "1")
-	x.opIf(x.to(pred, "setp.lt.u32", g, x.number(flashGroup)), "bra", loop)
+	x.opIf(x.to(pred, "setp.lt.u32", g, x.number32(flashGroup)), "bra", loop)
 }
 
 func (x *flashGradKV) produce() {
@@ -80,15 +80,15 @@ func (x *flashGradKV) produce() {
 		x.bringLines(x.kv, 0, 64*x.groups, x.d, k, x.key0, t.head, t.batch)
 		x.bringLines(x.kv, boxedBytes(64*x.groups, x.d), 64*x.groups, x.e, v, x.key0, t.head, t.batch)
 		x.next(x.kv)
-		head0 := x.to(b32, "mul.lo.u32", t.head, x.number(flashGroup))
-		line0 := x.to(b32, "mad.lo.u32", t.batch, x.number(flashQueries), head0)
+		head0 := x.to(b32, "mul.lo.u32", t.head, x.number32(flashGroup))
+		line0 := x.to(b32, "mad.lo.u32", t.batch, x.number32(flashQueries), head0)
 		x.eachBlock(func(g, j reg) {
 			head, line := x.to(b32, "add.u32", head0, g), x.to(b32, "add.u32", line0, g)
 			query := x.to(b32, "shl.b32", j, "6")
 			x.fill(x.qd)
 			x.bringLines(x.qd, 0, queriesBack, x.d, q, query, head, t.batch)
 			x.bringLines(x.qd, boxedBytes(queriesBack, x.d), queriesBack, x.e, dy, query, head, t.batch)
-			from := x.to(b32, "mad.lo.u32", line, x.number(flashBlocks), j)
+			from := x.to(b32, "mad.lo.u32", line, x.number32(flashBlocks), j)
 			at := x.to(b64, "mad.wide.u32", from, x.qd.beside, x.slotReg(slotScratch, 0, 0))
 			x.op("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", mem(x.statsOf(x.qd), 0), mem(at, 0), x.qd.beside, mem(x.qd.filled, 0))
 			x.next(x.qd)
@@ -112,14 +112,14 @@ func (x *flashGradKV) rows() *keyRows {
 	for h := range 2 {
 		row := x.to(b32, "mad.lo.u32", x.warp, "16", x.to(b32, "add.u32", x.line, fmt.Sprint(8*h)))
 		r.key[h] = x.to(b32, "add.u32", x.key0, x.to(b32, "mad.lo.u32", x.group, "64", row))
-		r.inside[h] = x.to(pred, "setp.lt.u32", r.key[h], x.number(flashSource))
+		r.inside[h] = x.to(pred, "setp.lt.u32", r.key[h], x.number32(flashSource))
 		if x.causal {
-			r.from[h] = x.to(b32, "sub.s32", r.key[h], x.number(flashShift))
+			r.from[h] = x.to(b32, "sub.s32", r.key[h], x.number32(flashShift))
 		}
 		if x.window {
-			behind := x.to(b32, "sub.s32", x.to(b32, "add.s32", r.key[h], x.number(flashBack)), x.number(flashShift))
+			behind := x.to(b32, "sub.s32", x.to(b32, "add.s32", r.key[h], x.number32(flashBack)), x.number32(flashShift))
 			if x.folded { // all of them are at one place
-				behind = x.to(b32, "selp.b32", x.number(flashLength), "0", x.to(pred, "setp.gt.s32", behind, "0"))
+				behind = x.to(b32, "selp.b32", x.number32(flashLength), "0", x.to(pred, "setp.gt.s32", behind, "0"))
 			}
 			r.to[h] = behind
 		}
@@ -130,15 +130,15 @@ func (x *flashGradKV) rows() *keyRows {
 // open returns the blocks from begin to end whose queries all see all keys of the group.
 func (x *flashGradKV) open() (begin, end reg) {
 	first := x.to(b32, "mad.lo.u32", x.group, "64", x.key0)
-	begin, end = x.to(b32, "mov.u32", "0"), x.number(flashBlocks)
+	begin, end = x.to(b32, "mov.u32", "0"), x.number32(flashBlocks)
 	if x.causal {
-		at := x.to(b32, "sub.s32", x.to(b32, "add.s32", first, "63"), x.number(flashShift))
+		at := x.to(b32, "sub.s32", x.to(b32, "add.s32", first, "63"), x.number32(flashShift))
 		begin = x.to(b32, "shr.s32", x.to(b32, "add.s32", x.to(b32, "max.s32", at, "0"), "63"), "6")
 	}
 	if x.window {
 		end = x.to(b32, "mov.u32", "0")
 		if !x.folded {
-			at := x.to(b32, "sub.s32", x.to(b32, "add.s32", first, x.number(flashBack)), x.number(flashShift))
+			at := x.to(b32, "sub.s32", x.to(b32, "add.s32", first, x.number32(flashBack)), x.number32(flashShift))
 			end = x.to(b32, "shr.s32", at, "6")
 		}
 	}
@@ -176,14 +176,14 @@ func (x *flashGradKV) hide(s []reg, r *keyRows, j reg) {
 // biased adds the bias, over the factor, to products.
 func (x *flashGradKV) biased(s []reg, t flashTile, r *keyRows, g, j, over reg) {
 	first := x.to(b32, "mad.lo.u32", j, fmt.Sprint(queriesBack), x.to(b32, "shl.b32", x.quad, "1"))
-	head := x.to(b32, "mad.lo.u32", t.head, x.number(flashGroup), g)
+	head := x.to(b32, "mad.lo.u32", t.head, x.number32(flashGroup), g)
 	for h := range 2 {
 		row := x.strided(x.slotReg(slotPointer, 3, 0), flashBiasAt, t.batch, head, first, r.key[h])
 		for b := range len(s) / 4 {
 			for c := range 2 {
 				query := x.to(b32, "add.u32", first, fmt.Sprint(8*b+c))
-				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", query, x.number(flashLength)))
-				at := x.to(b64, "mad.lo.s64", x.number64(flashBiasAt+2), x.constant(b64, uint64(8*b+c)), row)
+				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", query, x.number32(flashLength)))
+				at := x.to(b64, "mad.lo.s64", x.number(flashBiasAt+2), x.constant(b64, uint64(8*b+c)), row)
 				x.addBias(s[4*b+2*h+c], over, at, guard)
 			}
 		}
@@ -204,7 +204,7 @@ func (x *flashGradKV) consume() {
 	s, dp := x.registers(queriesBack/2), x.registers(queriesBack/2)
 	p, ds := x.registers(queriesBack/4), x.registers(queriesBack/4)
 	dk, dv := x.registers((x.d+15)&^15/2), x.registers(x.columns()/2)
-	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
+	factor, over := x.to(b32, "mov.b32", x.number32(flashFactor)), x.overFactor()
 	// The blocks of queries and of dy that p and ds are of, and their barrier.
 	q, dy, taken := x.reg(b32), x.reg(b32), x.reg(b32)
 	x.eachTile(false, func(t flashTile) {
@@ -312,7 +312,7 @@ func (x *flashGradKV) consume() {
 			x.finished(0)
 			x.free(taken)
 		}
-		scale, same := x.to(b32, "mov.b32", x.number(flashScale)), x.to(b32, "mov.b32", f32One)
+		scale, same := x.to(b32, "mov.b32", x.number32(flashScale)), x.to(b32, "mov.b32", f32One)
 		x.storeRows(dk, [2]reg{scale, scale}, r.inside, x.resultRows(t.line, flashSource, r.key, 7, x.d), x.d)
 		x.storeRows(dv, [2]reg{same, same}, r.inside, x.resultRows(t.line, flashSource, r.key, 8, x.e), x.e)
 	})
@@ -324,14 +324,14 @@ func (x *flashGradKV) consume() {
 func writeFlashStats(a *asm, f flashForm) {
 	x := &flash{asm: a, flashForm: f}
 	at := a.to(b32, "mad.lo.u32", a.to(b32, "mov.u32", "%ctaid.x"), "256", a.to(b32, "mov.u32", "%tid.x"))
-	all, per := x.number(flashAll), x.number(flashTiles)
+	all, per := x.number32(flashAll), x.number32(flashTiles)
 	end := a.label()
 	a.opIf(a.to(pred, "setp.ge.u32", at, all), "bra", end)
 	line := a.to(b32, "div.u32", at, per)
 	row := a.to(b32, "sub.u32", at, a.to(b32, "mul.lo.u32", line, per))
-	batch := a.to(b32, "div.u32", line, x.number(flashHeads))
-	head := a.to(b32, "sub.u32", line, a.to(b32, "mul.lo.u32", batch, x.number(flashHeads)))
-	inside := a.to(pred, "setp.lt.u32", row, x.number(flashLength))
+	batch := a.to(b32, "div.u32", line, x.number32(flashHeads))
+	head := a.to(b32, "sub.u32", line, a.to(b32, "mul.lo.u32", batch, x.number32(flashHeads)))
+	inside := a.to(pred, "setp.lt.u32", row, x.number32(flashLength))
 	less, delta := x.statistics(batch, head, row, inside)
 	to := a.to(b64, "mad.wide.u32", at, statBytes, a.slotReg(slotScratch, 0, 0))
 	a.op("st.global.v2.b32", mem(to, 0), group([]reg{less, delta}))

@@ -110,7 +110,7 @@ func (x *flashGradQ) consume() {
 	room := x.to(b32, "mad.lo.u32", x.group, fmt.Sprint(boxedBytes(keysBack, x.d)), x.room)
 	turn := x.beginTurns()
 	s, dp, ds, dq := x.registers(keysBack/2), x.registers(keysBack/2), x.registers(keysBack/4), x.registers((x.d+15)&^15/2)
-	factor, over := x.to(b32, "mov.b32", x.number(flashFactor)), x.overFactor()
+	factor, over := x.to(b32, "mov.b32", x.number32(flashFactor)), x.overFactor()
 	keys, taken := x.reg(b32), x.reg(b32) // the block that the gradients ds are of, and its barrier
 	x.eachTile(x.causal, func(t flashTile) {
 		x.begin(t)
@@ -190,7 +190,7 @@ func (x *flashGradQ) consume() {
 		sums()
 		x.finished(0)
 		x.free(taken)
-		scale := x.to(b32, "mov.b32", x.number(flashScale))
+		scale := x.to(b32, "mov.b32", x.number32(flashScale))
 		x.storeRows(dq, [2]reg{scale, scale}, r.inside, x.resultRows(t.line, flashLength, r.row, 7, x.d), x.d)
 	})
 	x.endTurns(turn)
@@ -199,7 +199,7 @@ func (x *flashGradQ) consume() {
 // resultRows is where two lines of a row-major result begin: of a matrix for each head.
 func (x *flash) resultRows(head reg, lines int, row [2]reg, arg, width int) (at [2]reg) {
 	for h := range 2 {
-		line := x.to(b64, "mad.lo.s64", x.to(b64, "cvt.u64.u32", head), x.number64(lines), x.to(b64, "cvt.u64.u32", row[h]))
+		line := x.to(b64, "mad.lo.s64", x.to(b64, "cvt.u64.u32", head), x.number(lines), x.to(b64, "cvt.u64.u32", row[h]))
 		at[h] = x.to(b64, "mad.lo.s64", line, fmt.Sprint(2*width), x.slotReg(slotPointer, arg, 0))
 	}
 	return at

@@ -22,9 +22,9 @@ func (x *queryTile) shift() string {
 func (x *queryTile) begin(t flashTile) {
 	rows := fmt.Sprint(64 * x.groups)
 	x.row0 = x.to(b32, "mul.lo.u32", t.tile, rows)
-	to := x.number(flashSource)
+	to := x.number32(flashSource)
 	if x.causal {
-		last := x.to(b32, "sub.u32", x.to(b32, "min.u32", x.to(b32, "add.u32", x.row0, rows), x.number(flashLength)), "1")
+		last := x.to(b32, "sub.u32", x.to(b32, "min.u32", x.to(b32, "add.u32", x.row0, rows), x.number32(flashLength)), "1")
 		to = x.to(b32, "min.s32", to, x.to(b32, "add.s32", x.placeOf(last), "1"))
 	}
 	x.lo = x.to(b32, "mov.u32", "0")
@@ -37,7 +37,7 @@ func (x *queryTile) begin(t flashTile) {
 
 // firstSeen is the first key that the window leaves a query at a place.
 func (x *flash) firstSeen(place reg) reg {
-	return x.to(b32, "add.s32", x.to(b32, "sub.s32", place, x.number(flashBack)), "1")
+	return x.to(b32, "add.s32", x.to(b32, "sub.s32", place, x.number32(flashBack)), "1")
 }
 
 // flashRows is the two queries of a thread, of a warp's sixteen those of lane/4 and of 8
@@ -50,11 +50,11 @@ type flashRows struct {
 
 func (x *queryTile) rows() *flashRows {
 	r := &flashRows{}
-	last := x.to(b32, "sub.u32", x.number(flashSource), "1")
+	last := x.to(b32, "sub.u32", x.number32(flashSource), "1")
 	for h := range 2 {
 		row := x.to(b32, "mad.lo.u32", x.warp, "16", x.to(b32, "add.u32", x.line, fmt.Sprint(8*h)))
 		r.row[h] = x.to(b32, "add.u32", x.row0, x.to(b32, "mad.lo.u32", x.group, "64", row))
-		r.inside[h] = x.to(pred, "setp.lt.u32", r.row[h], x.number(flashLength))
+		r.inside[h] = x.to(pred, "setp.lt.u32", r.row[h], x.number32(flashLength))
 		place := x.placeOf(r.row[h])
 		r.to[h] = last
 		if x.causal {
@@ -70,7 +70,7 @@ func (x *queryTile) rows() *flashRows {
 // open returns the blocks from begin to end of which all queries of the group see all keys.
 func (x *queryTile) open() (begin, end reg) {
 	first := x.to(b32, "mad.lo.u32", x.group, "64", x.row0)
-	end = x.to(b32, "shr.u32", x.number(flashSource), x.shift())
+	end = x.to(b32, "shr.u32", x.number32(flashSource), x.shift())
 	if x.causal {
 		end = x.to(b32, "min.s32", end, x.to(b32, "shr.s32", x.to(b32, "add.s32", x.placeOf(first), "1"), x.shift()))
 	}
@@ -132,8 +132,8 @@ func (x *queryTile) biased(s []reg, t flashTile, r *flashRows, j, over reg) {
 		for b := range len(s) / 4 {
 			for c := range 2 {
 				key := x.to(b32, "add.u32", first, fmt.Sprint(8*b+c))
-				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", key, x.number(flashSource)))
-				at := x.to(b64, "mad.lo.s64", x.number64(flashBiasAt+3), x.constant(b64, uint64(8*b+c)), row)
+				guard := x.to(pred, "and.pred", r.inside[h], x.to(pred, "setp.lt.u32", key, x.number32(flashSource)))
+				at := x.to(b64, "mad.lo.s64", x.number(flashBiasAt+3), x.constant(b64, uint64(8*b+c)), row)
 				x.addBias(s[4*b+2*h+c], over, at, guard)
 			}
 		}
@@ -145,7 +145,7 @@ func (x *flash) overFactor() reg {
 	if x.bias != flashFullBias {
 		return ""
 	}
-	return x.to(b32, "div.rn.f32", x.to(b32, "mov.b32", f32Log2E), x.number(flashFactor))
+	return x.to(b32, "div.rn.f32", x.to(b32, "mov.b32", f32Log2E), x.number32(flashFactor))
 }
 
 // addBias adds a bias, over the factor, to a product: one of 0 changes no bit, and one of

@@ -222,12 +222,7 @@ func (e *emitter) fillTable() {
 
 // tableBase is the address of the table in shared memory.
 func (e *emitter) tableBase() reg {
-	r, ok := e.consts["table"]
-	if !ok {
-		r = e.def(b32, "mov.u32", "dyn")
-		e.consts["table"] = r
-	}
-	return r
+	return e.once("table", func() reg { return e.def(b32, "mov.u32", "dyn") })
 }
 
 // look looks up the results of all elements of a tile.

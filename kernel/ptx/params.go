@@ -84,12 +84,5 @@ func (a *asm) slotReg(kind slotKind, i, j int) reg {
 
 // slotReg32 is the low half of a parameter.
 func (a *asm) slotReg32(kind slotKind, i int) reg {
-	key := fmt.Sprintf("low of %d %d", kind, i)
-	if r, ok := a.consts[key]; ok {
-		return r
-	}
-	full := a.slotReg(kind, i, 0)
-	r := a.def(b32, "cvt.u32.u64", full)
-	a.consts[key] = r
-	return r
+	return a.once(fmt.Sprintf("low of %d %d", kind, i), func() reg { return a.def(b32, "cvt.u32.u64", a.slotReg(kind, i, 0)) })
 }

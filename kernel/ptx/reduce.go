@@ -323,32 +323,18 @@ func (e *emitter) foldWarp(r *reduction, p [][]reg, width int) []reg {
 
 // upperLane says whether this lane is the right one of its pair.
 func (e *emitter) upperLane(distance int) reg {
-	key := fmt.Sprintf("upper %d", distance)
-	if p, ok := e.consts[key]; ok {
-		return p
-	}
-	p := e.def(pred, "setp.ne.u32", e.def(b32, "and.b32", e.laneHead(), fmt.Sprint(distance)), "0")
-	e.consts[key] = p
-	return p
+	return e.once(fmt.Sprintf("upper %d", distance), func() reg {
+		return e.def(pred, "setp.ne.u32", e.def(b32, "and.b32", e.laneHead(), fmt.Sprint(distance)), "0")
+	})
 }
 
 // laneHead is the lane number, computed in the head.
 func (a *asm) laneHead() reg {
-	if r, ok := a.consts["lane"]; ok {
-		return r
-	}
-	r := a.def(b32, "and.b32", a.tidHead(), "31")
-	a.consts["lane"] = r
-	return r
+	return a.once("lane", func() reg { return a.def(b32, "and.b32", a.tidHead(), "31") })
 }
 
 func (a *asm) tidHead() reg {
-	if r, ok := a.consts["tid"]; ok {
-		return r
-	}
-	r := a.def(b32, "mov.u32", "%tid.x")
-	a.consts["tid"] = r
-	return r
+	return a.once("tid", func() reg { return a.def(b32, "mov.u32", "%tid.x") })
 }
 
 // loadState reads a state at a generic address; where the guard is false it is

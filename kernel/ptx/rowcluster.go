@@ -98,12 +98,7 @@ func (e *rowEmitter) arrival(base reg, stage int) string {
 
 // sharedStart is where shared memory starts, in its own space.
 func (e *rowEmitter) sharedStart() reg {
-	r, ok := e.consts["shared start"]
-	if !ok {
-		r = e.def(b32, "mov.u32", "sm")
-		e.consts["shared start"] = r
-	}
-	return r
+	return e.once("shared start", func() reg { return e.def(b32, "mov.u32", "sm") })
 }
 
 // meet waits until the other blocks of the cluster run and have their barriers: before that
@@ -119,12 +114,10 @@ func (e *rowEmitter) meet() {
 // of rank l. Nothing is for a block that has ended, as each waits for all results of the
 // last stage; and every reduction has its own place.
 func (e *rowEmitter) sendChunk(reds []*reduction, states [][]reg, c reg, stage int) {
-	peer, ok := e.consts["peer"]
-	if !ok {
+	peer := e.once("peer", func() reg {
 		rank := e.def(b32, "and.b32", e.laneHead(), fmt.Sprint(e.form.cluster-1))
-		peer = e.def(b32, "mapa.shared::cluster.u32", e.sharedStart(), rank)
-		e.consts["peer"] = peer
-	}
+		return e.def(b32, "mapa.shared::cluster.u32", e.sharedStart(), rank)
+	})
 	_, both := e.room()
 	each := e.to(pred, "setp.lt.u32", e.lane, fmt.Sprint(e.form.cluster))
 	for i, r := range reds {

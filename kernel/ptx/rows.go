@@ -423,12 +423,7 @@ func (e *rowEmitter) joinWarps(reds []*reduction, states [][]reg) error {
 // sharedBase is the generic address of the block's shared memory.
 func (e *emitter) sharedBase(bytes int) reg {
 	e.shared = max(e.shared, bytes)
-	if r, ok := e.consts["shared"]; ok {
-		return r
-	}
-	r := e.def(b64, "cvta.shared.u64", e.def(b64, "mov.u64", "sm"))
-	e.consts["shared"] = r
-	return r
+	return e.once("shared", func() reg { return e.def(b64, "cvta.shared.u64", e.def(b64, "mov.u64", "sm")) })
 }
 
 // stateAddress is where the state number i of a reduction stands among `room`

@@ -48,7 +48,7 @@ func (e *skinnyEmitter) newWalker(s *strip, idx []reg, first reg) walker {
 func (w walker) several(arg, n int) reg {
 	e := w.e
 	stride := e.slotReg(slotStride, arg, e.p.reduced[0])
-	return e.head(fmt.Sprintf("stride of %d times %d", arg, n), func() reg {
+	return e.once(fmt.Sprintf("stride of %d times %d", arg, n), func() reg {
 		return e.def(b64, "mul.lo.s64", stride, fmt.Sprint(n))
 	})
 }

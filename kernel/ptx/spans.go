@@ -171,13 +171,9 @@ func (a *asm) origin(b block, number int) reg {
 
 // scratchAt is an address in scratch memory, where a number says.
 func (a *asm) scratchAt(number int) reg {
-	key := fmt.Sprintf("scratch at %d", number)
-	if r, ok := a.consts[key]; ok {
-		return r
-	}
-	r := a.def(b64, "add.s64", a.slotReg(slotScratch, 0, 0), a.number(number))
-	a.consts[key] = r
-	return r
+	return a.once(fmt.Sprintf("scratch at %d", number), func() reg {
+		return a.def(b64, "add.s64", a.slotReg(slotScratch, 0, 0), a.number(number))
+	})
 }
 
 // pack copies a tensor to scratch memory, row-major.

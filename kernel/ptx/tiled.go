@@ -266,13 +266,3 @@ func (e *tiledEmitter) accumulate(sum, x, z reg) {
 		e.op("mad.lo"+suffix(e.t), sum, x, z, sum)
 	}
 }
-
-// head defines a value in the head, once.
-func (e *emitter) head(name string, make func() reg) reg {
-	if r, ok := e.consts[name]; ok {
-		return r
-	}
-	r := make()
-	e.consts[name] = r
-	return r
-}

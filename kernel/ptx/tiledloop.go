@@ -25,7 +25,7 @@ func (e *tiledEmitter) newSlabRing() *slabRing {
 func (r *slabRing) next(at reg) {
 	e := r.e
 	n := e.form.bufferBytes(e.size)
-	end := e.head("end of the ring", func() reg { return e.def(b32, "add.u32", e.base, fmt.Sprint(e.form.stages*n)) })
+	end := e.once("end of the ring", func() reg { return e.def(b32, "add.u32", e.base, fmt.Sprint(e.form.stages*n)) })
 	e.op("add.u32", at, at, fmt.Sprint(n))
 	e.opIf(e.to(pred, "setp.eq.u32", at, end), "mov.b32", at, e.base)
 }
@@ -216,7 +216,7 @@ func (e *tiledEmitter) steps(s *side) map[int][]reg {
 
 // partOf is where the thread's lines of a slab begin in a buffer.
 func (e *tiledEmitter) partOf(s *side) reg {
-	return e.head(fmt.Sprintf("part at %d", s.at), func() reg {
+	return e.once(fmt.Sprintf("part at %d", s.at), func() reg {
 		n := s.vector()
 		if s.along == kept {
 			n *= e.form.depth
@@ -261,10 +261,10 @@ func (e *tiledEmitter) readStep(s *side, kk int, to map[int][]reg) {
 
 // fourAt is how many bytes a four of the thread's lines lies behind their beginning.
 func (e *tiledEmitter) fourAt(s *side, four int) reg {
-	turn := e.head(fmt.Sprintf("turn at %d", s.at), func() reg {
+	turn := e.once(fmt.Sprintf("turn at %d", s.at), func() reg {
 		return e.def(b32, "and.b32", s.lane, fmt.Sprint(e.turns(s)-1))
 	})
-	return e.head(fmt.Sprintf("four %d at %d", four, s.at), func() reg {
+	return e.once(fmt.Sprintf("four %d at %d", four, s.at), func() reg {
 		return e.def(b32, "mul.lo.u32", e.def(b32, "xor.b32", turn, fmt.Sprint(four)), fmt.Sprint(4*e.size))
 	})
 }
@@ -333,7 +333,7 @@ func (e *tiledEmitter) turnOf(s *side, line reg) reg {
 
 // total is where the sum of the chunks before has its place.
 func (e *tiledEmitter) total(i, j int) string {
-	p := e.head("totals", func() reg {
+	p := e.once("totals", func() reg {
 		return e.def(b32, "mad.lo.u32", e.tid, fmt.Sprint(e.size), e.base)
 	})
 	return mem(p, int64(e.form.stages*e.form.bufferBytes(e.size)+e.form.threads()*e.size*(i*e.form.cols+j)))
