@@ -283,13 +283,22 @@ func (a *attention) matrices(queries, keys int32) (maps [4]TensorMap, err error)
 	return maps, nil
 }
 
-func planGradQ(c *nativeCall) (*Plan, error) {
+// newGradient is newAttention for a gradient, and the form of its kernels.
+func newGradient(c *nativeCall) (*attention, flashForm) {
 	a := newAttention(c)
 	if a == nil {
-		return nil, nil
+		return nil, flashForm{}
 	}
 	f := a.form()
 	if !a.gradient(&f) {
+		return nil, f
+	}
+	return a, f
+}
+
+func planGradQ(c *nativeCall) (*Plan, error) {
+	a, f := newGradient(c)
+	if a == nil {
 		return nil, nil
 	}
 	blocks := a.tiles(a.length, int64(64*f.groups), a.heads)
@@ -303,12 +312,8 @@ func planGradQ(c *nativeCall) (*Plan, error) {
 }
 
 func planGradKV(c *nativeCall) (*Plan, error) {
-	a := newAttention(c)
+	a, f := newGradient(c)
 	if a == nil {
-		return nil, nil
-	}
-	f := a.form()
-	if !a.gradient(&f) {
 		return nil, nil
 	}
 	f.folded = a.folded
