@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"bytes"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/amd64/asm"
@@ -116,7 +117,7 @@ func translate(k *kernel.Kernel, level Level, stream bool, attempt int, first bo
 	g.classify()
 	g.plan()
 	g.entry()
-	g.p.code = g.a.Finish()
+	g.p.code = bytes.Clone(g.a.Finish()) // the program outlives the assembler's buffer, which has room for large ones
 	g.p.ctxSize = int(g.ctx)
 	return g.p
 }
