@@ -104,18 +104,44 @@ func (in *Instr) Operands(f func(Ref)) {
 	}
 }
 
+// hasFault reports whether an instruction can note a fault.
+func (in *Instr) hasFault() bool {
+	switch in.Op {
+	case OpGather:
+		return true
+	case OpDiv, OpRem:
+		return !in.Type.IsFloat()
+	}
+	return false
+}
+
 // HasFault reports whether running the kernel can note a fault.
 func (k *Kernel) HasFault() bool {
 	for i := range k.Body {
-		in := &k.Body[i]
-		switch in.Op {
-		case OpGather:
+		if k.Body[i].hasFault() {
 			return true
-		case OpDiv, OpRem:
-			if !in.Type.IsFloat() {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+// FaultArgs reports which arguments decide whether running the kernel notes a fault, and
+// where: those of which the operands of instructions are made that may note one. What a
+// gather looks up is none, unless another fault depends on it. It returns nil if the
+// kernel notes no fault.
+func (k *Kernel) FaultArgs() []bool {
+	if !k.HasFault() {
+		return nil
+	}
+	needed, args := make([]bool, len(k.Body)), make([]bool, len(k.Args))
+	for i := len(k.Body) - 1; i >= 0; i-- {
+		in := &k.Body[i]
+		if needed[i] && (in.Op == OpLoad || in.Op == OpGather) {
+			args[in.Imm] = true
+		}
+		if needed[i] || in.hasFault() {
+			in.Operands(func(r Ref) { needed[r] = true })
+		}
+	}
+	return args
 }
