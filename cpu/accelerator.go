@@ -36,10 +36,14 @@ type Accelerator interface {
 
 	// Compile makes a kernel ready. An error means that the host runs it.
 	Compile(k *kernel.Kernel) (Program, error)
-	// Run runs programs, which write disjoint parts of their results, in any order. It
-	// waits only for those that may note a fault, and returns the one at the lowest
-	// index. After an error of kind ir.ErrUnsupported the host runs them.
-	Run(parts []Bound) (code kernel.FaultCode, at int64, err error)
+	// Run runs programs, which write disjoint parts of their results, in any order, and
+	// waits for none. If one of them may note a fault (its launch has a place for it), run
+	// is the number by which Faults tells of it, else 0. After an error nothing has run;
+	// after one of kind ir.ErrUnsupported the host runs them.
+	Run(parts []Bound) (run int, err error)
+	// Faults waits for all runs that have a number and that it was not asked about yet, of
+	// which there are at most MaxUnasked and one, and returns those that noted a fault.
+	Faults() ([]Noted, error)
 
 	// Flush begins what Run has put off; what fails then, all later calls return. Sync
 	// waits for everything that was asked for before.
@@ -55,14 +59,26 @@ type Accelerator interface {
 	Close() error
 }
 
+// MaxUnasked bounds the runs, but for one, that an accelerator is not asked about at a
+// time.
+const MaxUnasked = 32
+
+// Noted is the fault that a run of an [Accelerator] noted, the one at the lowest index.
+type Noted struct {
+	Run  int
+	Code kernel.FaultCode
+	At   int64
+}
+
 // NodeRunner is an [Accelerator] with kernels of its own for some nodes: recurrences, and
 // those that have a routine.
 type NodeRunner interface {
 	// RunNode runs a node whose operands and results lie on the accelerator, results
-	// row-major and not yet set. done is false if it has no kernel for the node, or has
-	// met data that the node refuses, such as an index out of range: then the node runs,
-	// or fails, as if there were no kernel. What was written to results does not matter.
-	RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error)
+	// row-major and not yet set, and waits for nothing. done is false if it has no kernel
+	// for the node. If the kernel may meet data that the node refuses, such as an index out
+	// of range, run is a number as of Run; where Faults tells of it, the node runs, or
+	// fails, as if there were no kernel, and what was written to results does not matter.
+	RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, err error)
 }
 
 // runNode runs a node on an accelerator that has kernels for it.
@@ -72,12 +88,21 @@ func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
 		return false, nil
 	}
 	in, results := d.locate(n, out)
-	run := func() { done, err = a.RunNode(n, in, results) }
+	number := 0
+	run := func() { done, number, err = a.RunNode(n, in, results) }
 	d.clockKernel(n.Row.Name, run)
 	if err != nil && ir.AsError(err).Kind == ir.ErrMemory { // beside the operands
 		d.pool.forgetAll()
 		d.pool.cleanUp()
 		d.clockKernel(n.Row.Name, run)
+	}
+	if done && number != 0 {
+		indices := indicesOf(n)
+		if len(indices) == 0 || !d.doubt(deed{node: n, run: number}, indices) {
+			var f fault
+			f, err = d.ask(number)
+			done = err == nil && f.code == kernel.NoFault
+		}
 	}
 	if done {
 		d.counters.kernels.Add(1)
@@ -148,43 +173,43 @@ type Bound struct {
 }
 
 // runAccelerated runs parts on the accelerator, those that it does not know on the host.
-func (d *Device) runAccelerated(parts []part) (code kernel.FaultCode, at int64, err error) {
+func (d *Device) runAccelerated(parts []part) (f fault, err error) {
 	d.bound = d.bound[:0]
 	for i := range parts {
-		p := &parts[i]
-		if p.program != nil {
+		if p := &parts[i]; p.program != nil {
 			d.bound = append(d.bound, Bound{p.program, p.k, p.l})
-			continue
+		} else if d.doubts.open > 0 {
+			return f, errInDoubt
 		}
-		c, a, err := d.runOnHost(p)
-		if err != nil {
-			return code, at, err
-		}
-		if c != kernel.NoFault && (code == kernel.NoFault || a < at) {
-			code, at = c, a
+	}
+	for i := range parts {
+		if parts[i].program == nil {
+			if err := d.runOnHost(&parts[i], &f); err != nil {
+				return f, err
+			}
 		}
 	}
 	if len(d.bound) == 0 {
-		return code, at, nil
+		return f, nil
 	}
-	c, a, err := d.accelerator().Run(d.bound)
+	f.run, err = d.accelerator().Run(d.bound)
 	if err != nil && ir.AsError(err).Kind == ir.ErrMemory { // beside the operands
 		d.pool.forgetAll()
 		d.pool.cleanUp()
-		c, a, err = d.accelerator().Run(d.bound)
+		f.run, err = d.accelerator().Run(d.bound)
 	}
 	clear(d.bound)
 	if err != nil && ir.AsError(err).Kind == ir.ErrUnsupported {
-		c, a, err = d.runRefused(parts)
+		err = d.runRefused(parts, &f)
 	}
-	if err == nil && c != kernel.NoFault && (code == kernel.NoFault || a < at) {
-		code, at = c, a
-	}
-	return code, at, err
+	return f, err
 }
 
 // runRefused runs the parts on the host that the accelerator has turned out not to take.
-func (d *Device) runRefused(parts []part) (code kernel.FaultCode, at int64, err error) {
+func (d *Device) runRefused(parts []part, f *fault) error {
+	if d.doubts.open > 0 {
+		return errInDoubt
+	}
 	for i := range parts {
 		p := parts[i]
 		if p.program == nil {
@@ -192,19 +217,15 @@ func (d *Device) runRefused(parts []part) (code kernel.FaultCode, at int64, err 
 		}
 		exe, _, err := d.compile(p.k)
 		if err != nil {
-			return code, at, err
+			return err
 		}
 		made := newReady(p.k, exe, false)
 		p.ready = &made
-		c, a, err := d.runOnHost(&p)
-		if err != nil {
-			return code, at, err
-		}
-		if c != kernel.NoFault && (code == kernel.NoFault || a < at) {
-			code, at = c, a
+		if err := d.runOnHost(&p, f); err != nil {
+			return err
 		}
 	}
-	return code, at, nil
+	return nil
 }
 
 // hostCopy is a part of a buffer on the host.
@@ -213,8 +234,8 @@ type hostCopy struct {
 	data     []byte
 }
 
-// runOnHost runs a part over copies of the memory that it touches.
-func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error) {
+// runOnHost runs a part over copies of the memory that it touches, and notes its fault.
+func (d *Device) runOnHost(p *part, f *fault) error {
 	l := *p.l
 	l.Args = append([]kernel.Operand(nil), p.l.Args...)
 	copies := map[*buffer]*hostCopy{}
@@ -230,7 +251,7 @@ func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error)
 	for b, c := range copies { // results too: what is not written stays
 		c.data = alignedBytes(int(c.to - c.from))
 		if err := d.accelerator().CopyOut(c.data, b.data[c.from:c.to]); err != nil {
-			return code, at, err
+			return err
 		}
 	}
 	for i := range l.Args {
@@ -247,14 +268,14 @@ func (d *Device) runOnHost(p *part) (code kernel.FaultCode, at int64, err error)
 			continue
 		}
 		if err := d.accelerator().CopyIn(b.data[c.from:c.to], c.data); err != nil {
-			return code, at, err
+			return err
 		}
 		delete(copies, b)
 	}
 	if l.Fault != nil {
-		code, at = l.Fault.First()
+		f.note(l.Fault.First())
 	}
-	return code, at, nil
+	return nil
 }
 
 // touched is the range of bytes of its buffer that an argument walks over. No extent is 0.
@@ -282,6 +303,9 @@ func (d *Device) accelerated() bool { return d.opt.Accelerator != nil }
 // onHost calls f with contiguous tensors on the host, operands and results, and returns
 // its error. Where tensors lie there anyway, f has their memory.
 func (d *Device) onHost(n *ir.Node, out []*entry, f func(in, out []Host) error) error {
+	if d.doubts.open > 0 {
+		return errInDoubt
+	}
 	in, results := make([]Host, len(n.In)), make([]Host, len(out))
 	for i, t := range n.In {
 		e := d.store[t.ID]

@@ -28,17 +28,39 @@ type remote struct {
 	loss    error // of a lost device
 	slow    time.Duration
 	refuses bool // when it is to run something
+	all     bool // it takes every kernel
 	loans   bool // memory may be mapped when it is closed
 	// native runs a node, if it is not nil; see cpu.NodeRunner.
-	native func(n *ir.Node, in, out []kernel.Tensor) (done bool, err error)
+	native func(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, err error)
+	run    int         // the last one that may have noted a fault
+	noted  []cpu.Noted // what nobody has asked about yet
+	asked  int         // how often it was asked about faults
+}
+
+// note takes down a run that may have noted a fault.
+func (r *remote) note(code kernel.FaultCode, at int64) (run int) {
+	r.run++
+	if code != kernel.NoFault {
+		r.noted = append(r.noted, cpu.Noted{Run: r.run, Code: code, At: at})
+	}
+	return r.run
+}
+
+func (r *remote) Faults() ([]cpu.Noted, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	noted := r.noted
+	r.noted = nil
+	r.asked++
+	return noted, r.loss
 }
 
 // RunNode runs a node by the native kernel, if there is one.
-func (r *remote) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error) {
+func (r *remote) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.native == nil || r.loss != nil {
-		return false, r.loss
+		return false, 0, r.loss
 	}
 	return r.native(n, in, out)
 }
@@ -46,10 +68,12 @@ func (r *remote) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err er
 var _ cpu.NodeRunner = (*remote)(nil)
 
 // elements are the contents of a tensor of f32 that lies in one piece.
-func (r *remote) elements(t kernel.Tensor) []float32 {
-	n := t.Type.Shape.Size()
-	from := uintptr(t.Operand.Base) + uintptr(4*t.Operand.Offset)
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(r.contents(from, 4*n)))), n)
+func (r *remote) elements(t kernel.Tensor) []float32 { return elementsOf[float32](r, t) }
+
+func elementsOf[T any](r *remote, t kernel.Tensor) []T {
+	n, size := t.Type.Shape.Size(), t.Type.DType.Size()
+	from := uintptr(t.Operand.Base) + uintptr(int64(size)*t.Operand.Offset)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(r.contents(from, size*n)))), n)
 }
 
 func (r *remote) Describe(i *backend.Info) { i.Kind, i.Detail = "cpu", "remote" }
@@ -110,7 +134,7 @@ func (r *remote) CopyOut(dst, src []byte) error {
 func (r *remote) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	r.mu.Lock()
 	r.seen++
-	refuse := r.seen%3 == 0
+	refuse := r.seen%3 == 0 && !r.all
 	r.mu.Unlock()
 	if refuse {
 		return nil, fmt.Errorf("the third")
@@ -118,15 +142,18 @@ func (r *remote) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return kernel.NewInterpreter(k)
 }
 
-func (r *remote) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
+func (r *remote) Run(parts []cpu.Bound) (run int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loss != nil {
-		return 0, 0, r.loss
+		return 0, r.loss
 	}
 	if r.refuses {
-		return 0, 0, ir.Errorf(ir.ErrUnsupported, "the compiler does not take it")
+		return 0, ir.Errorf(ir.ErrUnsupported, "the compiler does not take it")
 	}
+	faults := false
+	var code kernel.FaultCode
+	var at int64
 	for _, p := range parts {
 		l := *p.Launch
 		l.Args = append([]kernel.Operand(nil), l.Args...)
@@ -137,11 +164,15 @@ func (r *remote) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err er
 		if l.Fault == nil {
 			continue
 		}
+		faults = true
 		if c, a := l.Fault.First(); c != kernel.NoFault && (code == kernel.NoFault || a < at) {
 			code, at = c, a
 		}
 	}
-	return code, at, nil
+	if !faults {
+		return 0, nil
+	}
+	return r.note(code, at), nil
 }
 
 func (r *remote) Flush() error { return r.state() }
@@ -342,17 +373,17 @@ func TestNative(t *testing.T) {
 			defer d.Close()
 			calls := 0
 			r.set(func() {
-				r.native = func(n *ir.Node, in, out []kernel.Tensor) (bool, error) {
+				r.native = func(n *ir.Node, in, out []kernel.Tensor) (bool, int, error) {
 					if n.Row.Name != "scatter_add" || len(in) != 3 || len(out) != 1 || calls == len(c.calls) {
 						t.Errorf("call %d of %s over %d operands and %d results", calls, n.Row.Name, len(in), len(out))
-						return false, nil
+						return false, 0, nil
 					}
 					err := c.calls[calls]
 					calls++
 					for i := range r.elements(out[0]) {
 						r.elements(out[0])[i] = 10 + r.elements(in[0])[0] // also where it is not done: it does not matter
 					}
-					return c.done && err == nil, err
+					return c.done && err == nil, 0, err
 				}
 			})
 			vector := ir.Type{DType: ir.F32, Shape: ir.Shape{2}}
@@ -411,7 +442,7 @@ type preparing struct {
 
 func (p *preparing) Prepare(parts []cpu.Bound) { p.told = append(p.told, parts) }
 
-func (p *preparing) Run(parts []cpu.Bound) (kernel.FaultCode, int64, error) {
+func (p *preparing) Run(parts []cpu.Bound) (int, error) {
 	p.runs++
 	for i := range parts {
 		known := false

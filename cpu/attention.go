@@ -89,7 +89,7 @@ func (d *Device) attendWide(n *ir.Node, in, results []kernel.Tensor, out []*entr
 			p.l.Args = append(p.l.Args, operand(b, a.Offset, a.Strides, 0, 0))
 			p.buffers = append(p.buffers, b)
 		}
-		if _, _, err := d.runParts([]part{p}); err != nil {
+		if _, err := d.runParts([]part{p}); err != nil {
 			return false, err
 		}
 	}

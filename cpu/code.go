@@ -48,7 +48,7 @@ func (d *Device) LoadCode(k *kernel.Kernel, data []byte) (backend.Compiled, erro
 		return nil, err
 	}
 	d.choose(exe)
-	return &compiledKernel{d: d, ready: newReady(k, exe, true), fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: newReady(k, exe, true), fault: k.HasFault(), decisive: k.FaultArgs()}, nil
 }
 
 // Warm compiles what a node will need; see [backend.Warmer].

@@ -105,6 +105,8 @@ type compiledKernel struct {
 	d     *Device
 	ready      // its code belongs to the device goroutine
 	fault bool // the kernel may note one
+	// decisive are the arguments on which that depends.
+	decisive []bool
 
 	// Owned by the device goroutine.
 	released  bool
@@ -138,5 +140,5 @@ func (d *Device) Compile(k *kernel.Kernel) (backend.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiledKernel{d: d, ready: made, fault: k.HasFault()}, nil
+	return &compiledKernel{d: d, ready: made, fault: k.HasFault(), decisive: k.FaultArgs()}, nil
 }

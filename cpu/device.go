@@ -35,6 +35,9 @@ type Device struct {
 	among    []ir.Node   // of the function whose operations run one by one
 	errs     []*ir.Error // raised and not yet returned by Sync or Read
 
+	doubts    doubts
+	retracing bool // faults are being told apart: nothing is in doubt
+
 	closeOnce sync.Once
 	closing   sync.Mutex // guards the pool once the goroutine is gone
 
@@ -168,6 +171,9 @@ func (d *Device) Upload(t ir.Tensor, data []byte) error {
 	return d.q.add(task{
 		run: func() {
 			buf, err := d.memory(t.Bytes())
+			if d.again(err) {
+				buf, err = d.memory(t.Bytes())
+			}
 			if err != nil {
 				fail(err)
 				return
@@ -192,6 +198,7 @@ func (d *Device) Alias(from, to ir.ID) error {
 			return
 		}
 		d.setEntry(to, e.share())
+		d.did(deed{from: from, to: to})
 	}})
 }
 
@@ -218,6 +225,7 @@ func (d *Device) Flush() error {
 func (d *Device) Read(ctx context.Context, ids ...ir.ID) ([]backend.Data, []error, error) {
 	data, errs := make([]backend.Data, len(ids)), make([]error, len(ids))
 	err := d.do(ctx, func() {
+		d.settleDoubts()
 		for i, id := range ids {
 			bytes, t, err := d.contents(id)
 			if err != nil {
@@ -243,6 +251,7 @@ func (d *Device) Sync(ctx context.Context) error {
 		}
 	}
 	if err := d.inOrder(ctx, func() {
+		d.settleDoubts()
 		if first = d.damage(); first == nil && len(d.errs) > 0 { // damage is worse than whatever else failed
 			first, d.errs = d.errs[0], nil
 		}
@@ -290,9 +299,9 @@ func (d *Device) do(ctx context.Context, f func()) error {
 }
 
 // inOrder runs a short f behind everything queued, as do does; at once, on the
-// goroutine of the caller, if nothing is queued.
+// goroutine of the caller, if nothing is queued and nothing is to be waited for.
 func (d *Device) inOrder(ctx context.Context, f func()) error {
-	if d.q.whenIdle(f) {
+	if !d.accelerated() && d.q.whenIdle(f) {
 		return nil
 	}
 	return d.do(ctx, f)
@@ -310,6 +319,7 @@ func (d *Device) Close() error {
 		d.workers.close()
 		d.closing.Lock()
 		defer d.closing.Unlock()
+		d.letGo(&d.doubts)
 		for id := range d.store { // adopted memory goes back to its owners
 			d.drop(id)
 		}
@@ -343,6 +353,7 @@ func (d *Device) damage() *ir.Error {
 func (d *Device) MemoryUsage(ctx context.Context) (backend.MemoryUsage, error) {
 	var u backend.MemoryUsage
 	err := d.inOrder(ctx, func() {
+		d.settleDoubts()
 		u = d.pool.usage()
 		u.Tensors = len(d.store)
 	})

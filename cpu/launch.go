@@ -87,12 +87,20 @@ func (d *Device) runLaunch(l *backend.Launch) {
 }
 
 func (r *launched) run() {
+	for again := true; again; {
+		r.reset(r.d, r.l)
+		again = r.attempt()
+	}
+}
+
+// attempt runs the launch, or tells that it is to be tried again.
+func (r *launched) attempt() (again bool) {
 	d := r.d
 	r.collect()
 	for i := range r.l.Pieces {
 		if r.l.Pieces[i].Kernel.(*compiledKernel).released { // Release was queued before
 			r.fail(ir.Errorf(ir.ErrClosed, "the kernel was released"))
-			return
+			return false
 		}
 	}
 	if err := r.operands(); err != nil {
@@ -103,33 +111,57 @@ func (r *launched) run() {
 			r.fail(err.Error)
 		default: // passed on as it is
 			d.mark(r.tensors(), err.Error)
+			d.did(deed{launch: r.l, failed: err.id, err: err.Error})
 		}
-		return
+		return false
 	}
 	parts, err := r.bind()
+	if d.again(err) {
+		r.discard()
+		return true
+	}
 	switch {
 	case err != nil && len(r.l.Nodes.List()) > 1: // some results may have room
 		r.oneByOne()
-		return
+		return false
 	case err != nil:
 		r.fail(err)
-		return
+		return false
+	}
+	f, err := d.runParts(parts)
+	if err == nil && f.code == kernel.NoFault && f.run != 0 && !d.doubt(deed{launch: r.l, run: f.run}, r.decisive()) {
+		f, err = d.ask(f.run)
+	}
+	if d.again(err) {
+		r.discard()
+		return true
 	}
 	d.counters.launches.Add(1)
-	code, at, err := d.runParts(parts)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(err)
-		return
-	}
-	if code == kernel.NoFault {
+	case f.code == kernel.NoFault:
 		r.settle()
-		return
-	}
-	if len(r.l.Nodes.List()) > 0 {
+		d.did(deed{launch: r.l})
+	case len(r.l.Nodes.List()) > 0:
 		r.oneByOne()
-		return
+	default:
+		r.fail(faultError(f.code, f.at, r.results[0].t.Shape))
 	}
-	r.fail(faultError(code, at, r.results[0].t.Shape))
+	return false
+}
+
+// decisive lists the operands on which it depends whether the launch notes a fault.
+func (r *launched) decisive() (ids []ir.ID) {
+	for i := range r.l.Pieces {
+		p := &r.l.Pieces[i]
+		for j, decides := range p.Kernel.(*compiledKernel).decisive {
+			if id := p.Args[j].Tensor.ID; decides && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // collect lists the distinct results.
@@ -171,6 +203,7 @@ func (r *launched) tensors() []ir.Tensor {
 // operandError is an error of an operand: its own, or that nobody knows it.
 type operandError struct {
 	*ir.Error
+	id      ir.ID
 	unknown bool
 }
 
@@ -185,18 +218,18 @@ func (r *launched) operands() *operandError {
 			id := p.Args[j].Tensor.ID
 			switch e := d.store[id]; {
 			case e != nil && e.err != nil:
-				return &operandError{e.err, false}
+				return &operandError{e.err, id, false}
 			case e == nil && args[j].Dir == kernel.In:
-				return &operandError{unknown(id), true}
+				return &operandError{unknown(id), id, true}
 			}
 		}
 	}
 	for _, id := range r.l.Also {
 		switch e := d.store[id]; {
 		case e != nil && e.err != nil:
-			return &operandError{e.err, false}
+			return &operandError{e.err, id, false}
 		case e == nil:
-			return &operandError{unknown(id), true}
+			return &operandError{unknown(id), id, true}
 		}
 	}
 	return nil

@@ -67,6 +67,7 @@ func (d *Device) borrow(ctx context.Context, id ir.ID) (backend.Lent, error) {
 // lend makes a loan on the device goroutine. A small part of a large buffer is
 // copied, so that a loan holds at most about twice what it shows.
 func (d *Device) lend(id ir.ID) backend.Lent {
+	d.settleDoubts()
 	e := d.store[id]
 	if e == nil {
 		return backend.Lent{Err: unknown(id)}
@@ -190,6 +191,9 @@ func (d *Device) OpenWrite(ctx context.Context, t ir.Tensor) (backend.Writer, er
 	err := d.q.add(task{
 		run: func() {
 			fresh, err := d.newEntry(t.Type)
+			if d.again(err) {
+				fresh, err = d.newEntry(t.Type)
+			}
 			if !state.CompareAndSwap(0, 1) {
 				if err == nil {
 					d.pool.put(fresh.buf)

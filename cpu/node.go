@@ -11,23 +11,38 @@ func (d *Device) node(n *ir.Node) {
 	d.counters.nodes.Add(1)
 	runTask(&task{
 		run: func() {
-			for _, t := range n.In {
-				e := d.store[t.ID]
-				if e == nil {
-					d.fail(n.Out, describe(unknown(t.ID), n))
-					return
-				}
-				if e.err != nil { // skipped: the first error is passed on
-					d.mark(n.Out, e.err)
-					return
-				}
-			}
-			if err := d.execute(n); err != nil {
-				d.fail(n.Out, describe(ir.AsError(err), n))
+			for again := true; again; {
+				again = d.attempt(n)
 			}
 		},
 		fail: func(err error) { d.fail(n.Out, describe(ir.AsError(err), n)) },
 	})
+}
+
+// attempt runs a node, or tells that it is to be tried again.
+func (d *Device) attempt(n *ir.Node) (again bool) {
+	for _, t := range n.In {
+		e := d.store[t.ID]
+		if e == nil {
+			d.fail(n.Out, describe(unknown(t.ID), n))
+			return false
+		}
+		if e.err != nil { // skipped: the first error is passed on
+			d.mark(n.Out, e.err)
+			d.did(deed{node: n, failed: t.ID, err: e.err})
+			return false
+		}
+	}
+	err := d.execute(n)
+	if d.again(err) {
+		return true
+	}
+	if err != nil {
+		d.fail(n.Out, describe(ir.AsError(err), n))
+		return false
+	}
+	d.did(deed{node: n})
+	return false
 }
 
 // describe adds operation, operands and the user's line to an error.

@@ -63,10 +63,25 @@ func (p *part) traffic() (read, written int64) {
 	return read, written
 }
 
+// fault is what the runs of a function have noted, at the lowest index; or, until an
+// accelerator is asked, what it is to be asked about.
+type fault struct {
+	code kernel.FaultCode
+	at   int64
+	run  int // 0 if nothing is to be asked
+}
+
+// note keeps the fault at the lower index.
+func (f *fault) note(code kernel.FaultCode, at int64) {
+	if code != kernel.NoFault && (f.code == kernel.NoFault || at < f.at) {
+		f.code, f.at = code, at
+	}
+}
+
 // runParts runs the parts of one function, in any order or at once, and counts
-// them as one kernel. It returns the fault at the lowest index; the error is one of the
-// accelerator. parts is the callee's to change.
-func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64, err error) {
+// them as one kernel. The error is one of the accelerator, or [errInDoubt]. parts is the
+// callee's to change.
+func (d *Device) runParts(parts []part) (f fault, err error) {
 	live := parts[:0]
 	for _, p := range parts {
 		empty := false
@@ -78,7 +93,7 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64, err er
 		}
 		for i := range p.k.Args {
 			if p.k.Args[i].Gather && p.l.Args[i].GatherExtent <= 0 { // any index is out of range
-				return kernel.IndexOutOfRange, 0, nil
+				return fault{code: kernel.IndexOutOfRange}, nil
 			}
 		}
 		if p.k.HasFault() {
@@ -87,7 +102,7 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64, err er
 		live = append(live, p)
 	}
 	if len(live) == 0 {
-		return kernel.NoFault, 0, nil
+		return f, nil
 	}
 	d.counters.kernels.Add(1)
 	for i := range live {
@@ -96,20 +111,17 @@ func (d *Device) runParts(parts []part) (code kernel.FaultCode, at int64, err er
 		d.counters.written.Add(written)
 	}
 	if d.accelerated() {
-		d.clockKernel(live[0].k.Name, func() { code, at, err = d.runAccelerated(live) })
-		return code, at, err
+		d.clockKernel(live[0].k.Name, func() { f, err = d.runAccelerated(live) })
+		return f, err
 	}
 	for i := range live { // after this no memory is made before the run
 		d.prepack(&live[i])
 	}
 	d.clockKernel(live[0].k.Name, func() { d.workers.run(live) })
 	for i := range live {
-		if live[i].l.Fault == nil {
-			continue
-		}
-		if c, a := live[i].l.Fault.First(); c != kernel.NoFault && (code == kernel.NoFault || a < at) {
-			code, at = c, a
+		if noted := live[i].l.Fault; noted != nil {
+			f.note(noted.First())
 		}
 	}
-	return code, at, nil
+	return f, nil
 }

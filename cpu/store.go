@@ -95,7 +95,10 @@ func (d *Device) adoptBuffer(t ir.Tensor, b *buffer) {
 }
 
 // fail marks tensors with an error that began here.
-func (d *Device) fail(out []ir.Tensor, err *ir.Error) {
+func (d *Device) fail(out []ir.Tensor, err *ir.Error) { d.mark(out, d.raise(err)) }
+
+// raise completes an error that began here, and keeps it for Sync.
+func (d *Device) raise(err *ir.Error) *ir.Error {
 	if err.Device == "" {
 		e := *err
 		e.Device = d.opt.ID
@@ -104,10 +107,10 @@ func (d *Device) fail(out []ir.Tensor, err *ir.Error) {
 		}
 		err = &e
 	}
-	d.mark(out, err)
 	if len(d.errs) < maxErrors {
 		d.errs = append(d.errs, err)
 	}
+	return err
 }
 
 // maxFusedWith bounds the operations that an error lists.
@@ -228,12 +231,15 @@ func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
 		}
 		parts[i] = part{&c.ready, l, memory}
 	}
-	code, at, err := d.runParts(parts)
+	f, err := d.runParts(parts)
+	if err == nil && f.run != 0 {
+		f, err = d.ask(f.run)
+	}
 	if err != nil {
 		return err
 	}
-	if code != kernel.NoFault {
-		return faultError(code, at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)
+	if f.code != kernel.NoFault {
+		return faultError(f.code, f.at, b.Nodes[len(b.Nodes)-1].Out[0].Shape)
 	}
 	return nil
 }

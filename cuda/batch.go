@@ -30,16 +30,13 @@ type batch struct {
 	broken bool // the driver makes no graphs
 }
 
-// step is a kernel launch, or setting 4-byte words.
+// step is a kernel launch.
 type step struct {
 	f           *function
 	grid, block driver.Dim
 	shared      uint32
 	maps        int
 	from, to    int // of its parameters in text
-
-	fill         driver.Ptr
-	value, words uint32
 }
 
 // repeated is a batch that came before.
@@ -76,12 +73,6 @@ func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
 	b.key = binary.LittleEndian.AppendUint64(b.key, f.ID())
 	b.steps = append(b.steps, x)
 	return nil
-}
-
-// fill32 holds back setting words of memory.
-func (b *batch) fill32(at driver.Ptr, value, words uint32) {
-	b.key = binary.LittleEndian.AppendUint64(b.key, uint64(at))
-	b.steps = append(b.steps, step{fill: at, value: value, words: words, from: len(b.text), to: len(b.text)})
 }
 
 // full reports whether the steps have become many, and should go.
@@ -155,12 +146,6 @@ func (b *batch) fillIn(s *step) error {
 func (b *batch) launch(g *gpu) error {
 	for i := range b.steps {
 		s := &b.steps[i]
-		if s.words > 0 {
-			if err := g.withRoom(func() error { return g.stream.Fill32(s.fill, s.value, uint64(s.words)) }); err != nil {
-				return err
-			}
-			continue
-		}
 		if err := b.fillIn(s); err != nil {
 			return err
 		}
@@ -184,9 +169,7 @@ func (b *batch) build(g *gpu, r *repeated) (err error) {
 	}()
 	for i := range b.steps {
 		s := &b.steps[i]
-		if s.words > 0 {
-			err = x.Fill32(s.fill, s.value, uint64(s.words))
-		} else if err = b.fillIn(s); err == nil {
+		if err = b.fillIn(s); err == nil {
 			err = x.Kernel(s.f.Function, s.grid, s.block, s.shared, &b.params)
 		}
 		if err != nil {

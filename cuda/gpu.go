@@ -12,7 +12,6 @@ import (
 	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/ptx"
 )
 
@@ -33,9 +32,7 @@ type gpu struct {
 	clocks  clocks
 	scratch driver.Ptr // of the steps of one plan
 	room    int64      // bytes of it
-	fault   driver.Ptr // the word that kernels note faults in
-	word    []byte     // page-locked: what was noted
-	noted   driver.Event
+	faults  faults
 	mapped  map[driver.Ptr]bool // slabs that are not returned
 	loaded  map[string]*function
 	// refusals are the entries that the driver does not take.
@@ -109,17 +106,8 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 		if g.stream, err = g.ctx.NewStream(); err != nil {
 			return err
 		}
-		if g.fault, err = g.stream.Alloc(8); err != nil {
-			return err
-		}
-		if g.word, err = g.ctx.AllocHost(8); err != nil {
-			return err
-		}
-		if g.noted, err = g.ctx.NewEvent(); err != nil {
-			return err
-		}
 		g.batch.off = o.NoGraphs
-		return errors.Join(g.up.open(g.ctx, 8), g.down.open(g.ctx, 4))
+		return errors.Join(g.faults.open(g.ctx, g.stream), g.up.open(g.ctx, 8), g.down.open(g.ctx, 4))
 	})
 	if err != nil {
 		return nil, errors.Join(err, g.ctx.Release())
@@ -300,7 +288,7 @@ func (g *gpu) Close() error {
 	}
 	return errors.Join(err, g.ctx.Do(func() error {
 		errs := []error{g.batch.close(), g.clocks.close(), g.up.close(g.ctx), g.down.close(g.ctx),
-			g.stream.Free(g.scratch), g.stream.Free(g.fault), g.ctx.FreeHost(g.word), g.noted.Destroy()}
+			g.stream.Free(g.scratch), g.faults.close(g.ctx, g.stream)}
 		for p := range g.mapped { // of tensors that somebody still reads
 			errs = append(errs, g.stream.Free(p))
 		}
@@ -311,48 +299,32 @@ func (g *gpu) Close() error {
 	}), g.ctx.Release())
 }
 
-// Run plans the parts and holds their steps back; those that may note a fault run at
-// once, and are waited for.
-func (g *gpu) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
-	faults := false
+// Run plans the parts and holds their steps back.
+func (g *gpu) Run(parts []cpu.Bound) (run int, err error) {
 	err = g.do(func() error {
+		may := false
 		for i := range parts {
-			faults = faults || parts[i].Launch.Fault != nil
+			may = may || parts[i].Launch.Fault != nil
 		}
-		if faults {
-			g.batch.fill32(g.fault, 0, 2)
-		}
-		if err := g.hold(parts); err != nil {
+		word, number, err := g.faults.word(may)
+		if err != nil {
 			return err
 		}
-		if !faults && !g.batch.full() {
-			return nil
+		if err := g.hold(parts, word); err != nil {
+			return err
 		}
-		return g.send(faults)
+		run = g.faults.took(number)
+		return g.issueIfFull()
 	})
-	if err == nil && faults {
-		if err = g.wait(g.noted); err == nil {
-			code, at = g.firstFault()
-		}
-	}
-	return code, at, err
+	return run, err
 }
 
-// send lets what was held back go, and has the word of faults copied and an event
-// noted behind it if faults may be. mu is held and the context current.
-func (g *gpu) send(faults bool) error {
-	if err := g.issue(); err != nil || !faults {
-		return err
+// issueIfFull lets the steps go when they have become many.
+func (g *gpu) issueIfFull() error {
+	if !g.batch.full() {
+		return nil
 	}
-	if err := g.stream.CopyToHost(g.word, g.fault); err != nil {
-		return err
-	}
-	return g.stream.Record(g.noted)
-}
-
-// firstFault is what the word of faults says, once the event was waited for.
-func (g *gpu) firstFault() (code kernel.FaultCode, at int64) {
-	return ptx.DecodeFault(*(*uint64)(unsafe.Pointer(unsafe.SliceData(g.word))))
+	return g.issue()
 }
 
 // issue puts what was held back on the stream. mu is held and the context current. An

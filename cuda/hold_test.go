@@ -60,7 +60,7 @@ func TestHold(t *testing.T) {
 
 	other := plain
 	other.Launch = rebound(plain.Launch, mem[1<<15:])
-	if err := g.hold([]cpu.Bound{plain, other, plain}); err != nil {
+	if err := g.hold([]cpu.Bound{plain, other, plain}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if len(g.batch.steps) != 3 || g.stats.Plans != 1 {
@@ -77,14 +77,14 @@ func TestHold(t *testing.T) {
 	}
 
 	before := g.batch.size()
-	err := g.hold([]cpu.Bound{plain, product})
+	err := g.hold([]cpu.Bound{plain, product}, 0)
 	if err == nil || ir.AsError(err).Kind != ir.ErrUnsupported {
 		t.Fatalf("error %v, want one of kind %v", err, ir.ErrUnsupported)
 	}
 	if after := g.batch.size(); after != before {
 		t.Errorf("the batch holds %+v after a refusal, %+v before", after, before)
 	}
-	if err := g.hold([]cpu.Bound{other}); err != nil {
+	if err := g.hold([]cpu.Bound{other}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(g.batch.steps); n != 4 {

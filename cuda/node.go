@@ -38,13 +38,11 @@ func (x *nodes) plan(n *ir.Node, tensors []kernel.Tensor) (*planned, error) {
 	return made, nil
 }
 
-// RunNode runs a node by native kernels. If they note a fault, done is false, and the
-// operands are as they were.
-func (g *gpu) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error) {
+// RunNode holds back the steps of a node that has native kernels.
+func (g *gpu) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, err error) {
 	if !g.nodes.natives.Covers(n.Row.Name) {
-		return false, nil
+		return false, 0, nil
 	}
-	faults := false
 	err = g.do(func() error {
 		x := &g.nodes
 		x.tensors = append(append(x.tensors[:0], in...), out...)
@@ -52,27 +50,22 @@ func (g *gpu) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error
 		if made == nil || err != nil {
 			return err
 		}
-		done, faults = true, made.Fault
 		if err := g.ready(made); err != nil {
 			return err
 		}
-		if faults {
-			g.batch.fill32(g.fault, 0, 2)
-		}
-		made.MoveTo(x.tensors)
-		if err := g.append(made); err != nil || !faults && !g.batch.full() {
+		word, number, err := g.faults.word(made.Fault)
+		if err != nil {
 			return err
 		}
-		return g.send(faults)
+		made.MoveTo(x.tensors)
+		if err := g.append(made, word); err != nil {
+			return err
+		}
+		done, run = true, g.faults.took(number)
+		return g.issueIfFull()
 	})
 	if err != nil && ir.AsError(err).Kind == ir.ErrUnsupported {
-		return false, nil
+		return false, 0, nil
 	}
-	if err == nil && faults {
-		if err = g.wait(g.noted); err == nil {
-			code, _ := g.firstFault()
-			done = code == kernel.NoFault
-		}
-	}
-	return done && err == nil, err
+	return done && err == nil, run, err
 }

@@ -56,13 +56,13 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("compiled %d times:\n%s", times, text)
 		}
 	}
-	if err := g.hold(parts[2:]); err != nil {
+	if err := g.hold(parts[2:], 0); err != nil {
 		t.Fatal(err)
 	}
 	if len(compiled) != n {
 		t.Errorf("running asks for %d entries more", len(compiled)-n)
 	}
-	if err := g.hold(parts[:1]); err == nil || ir.AsError(err).Kind != ir.ErrUnsupported || compiled[refuse] != 1 {
+	if err := g.hold(parts[:1], 0); err == nil || ir.AsError(err).Kind != ir.ErrUnsupported || compiled[refuse] != 1 {
 		t.Errorf("error %v of what is refused, asked for %d times", err, compiled[refuse])
 	}
 	g.closed = true

@@ -54,8 +54,9 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 
 // hold appends the steps of bound programs to the batch, all of them or, if there is an
 // error, none: what then runs on the host must not have run here, for it may have
-// overwritten its operands. mu is held and the context current.
-func (g *gpu) hold(parts []cpu.Bound) error {
+// overwritten its operands. Faults are noted in the word at an address. mu is held and
+// the context current.
+func (g *gpu) hold(parts []cpu.Bound, fault driver.Ptr) error {
 	g.plans = g.plans[:0]
 	for i := range parts {
 		made, err := g.plan(&parts[i])
@@ -71,7 +72,7 @@ func (g *gpu) hold(parts []cpu.Bound) error {
 	for i, made := range g.plans { // parts may share a plan: each is moved right before its steps
 		p := parts[i].Program.(*program)
 		made.Rebind(parts[i].Launch, p.bases(parts[i].Launch))
-		if err := g.append(made); err != nil {
+		if err := g.append(made, fault); err != nil {
 			g.batch.cut(before)
 			return err
 		}
@@ -103,9 +104,9 @@ func (g *gpu) ready(plans ...*planned) error {
 
 // append holds back the steps of a plan that is ready and where it should be: all of
 // them or, if there is an error, none.
-func (g *gpu) append(made *planned) error {
+func (g *gpu) append(made *planned, fault driver.Ptr) error {
 	before := g.batch.size()
-	made.Bind(uint64(g.scratch), uint64(g.fault))
+	made.Bind(uint64(g.scratch), uint64(fault))
 	for j := range made.Steps {
 		if err := g.batch.add(g, &made.Steps[j], made.functions[j]); err != nil {
 			g.batch.cut(before)

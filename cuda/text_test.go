@@ -22,6 +22,8 @@ type texts struct {
 	mu      sync.Mutex
 	entries map[string]*ptx.Entry
 	idle    bool // nothing is computed
+	runs    int
+	noted   []cpu.Noted
 	err     error
 }
 
@@ -56,7 +58,7 @@ func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
 
 func (p *textProgram) Apart() bool { return p.module.Apart() }
 
-func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err error) {
+func (x *texts) Run(parts []cpu.Bound) (run int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, b := range parts {
@@ -70,7 +72,7 @@ func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err err
 		}
 		plan, err := p.module.Plan(b.Launch, base)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		for _, s := range plan.Steps {
 			x.entries[s.Entry.Text] = s.Entry
@@ -79,11 +81,23 @@ func (x *texts) Run(parts []cpu.Bound) (code kernel.FaultCode, at int64, err err
 		if b.Launch.Fault == nil {
 			continue
 		}
-		if c, a := b.Launch.Fault.First(); c != kernel.NoFault && (code == kernel.NoFault || a < at) {
-			code, at = c, a
+		if run == 0 {
+			x.runs++
+			run = x.runs
+		}
+		if code, at := b.Launch.Fault.First(); code != kernel.NoFault {
+			x.noted = append(x.noted, cpu.Noted{Run: run, Code: code, At: at})
 		}
 	}
-	return code, at, nil
+	return run, nil
+}
+
+func (x *texts) Faults() ([]cpu.Noted, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	noted := x.noted
+	x.noted = nil
+	return noted, nil
 }
 
 // maxLines bounds an entry: the driver's compiler takes more than a second for longer

@@ -25,7 +25,7 @@ type functions struct {
 	memAllocAsync, memFreeAsync                                     uintptr
 	deviceGetDefaultMemPool, memPoolSetAttribute, memPoolTrimTo     uintptr
 	deviceGetPCIBusID                                               uintptr
-	graphCreate, graphAddMemset                                     uintptr
+	graphCreate                                                     uintptr
 	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
 }
@@ -116,7 +116,6 @@ func (f *functions) symbols() []symbol {
 		{"cuMemPoolTrimTo", &f.memPoolTrimTo, ""},
 		{"cuDeviceGetPCIBusId", &f.deviceGetPCIBusID, ""},
 		{"cuGraphCreate", &f.graphCreate, ""},
-		{"cuGraphAddMemsetNode", &f.graphAddMemset, ""},
 		{"cuGraphAddKernelNode_v2", &f.graphAddKernel, optional},
 		{"cuGraphExecKernelNodeSetParams_v2", &f.graphExecKernelSetParams, optional},
 		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},

@@ -26,16 +26,6 @@ type kernelNode struct {
 	context     uintptr
 }
 
-// memsetNode is that of words to be set.
-type memsetNode struct {
-	dst    Ptr
-	pitch  uintptr
-	value  uint32
-	size   uint32
-	width  uintptr
-	height uintptr
-}
-
 // NewChain begins a graph. Drivers before CUDA 12 give an [*Unavailable] error.
 func (c *Context) NewChain() (*Chain, error) {
 	if c.d.fn.graphAddKernel == 0 || c.d.fn.graphExecKernelSetParams == 0 {
@@ -74,19 +64,6 @@ func (x *Chain) Kernel(f Function, grid, block Dim, shared uint32, p *Params) er
 	err := d.check("cuGraphAddKernelNode", call(d.fn.graphAddKernel, uintptr(unsafe.Pointer(node)), x.graph,
 		uintptr(unsafe.Pointer(list)), n, uintptr(unsafe.Pointer(describe(f, grid, block, shared, p)))))
 	runtime.KeepAlive(p)
-	if err == nil {
-		x.added(*node)
-	}
-	return err
-}
-
-// Fill32 appends setting count 4-byte words to one value.
-func (x *Chain) Fill32(dst Ptr, value uint32, count uint64) error {
-	d, node := x.ctx.d, new(uintptr)
-	list, n := x.depend()
-	m := &memsetNode{dst: dst, value: value, size: 4, width: uintptr(count), height: 1}
-	err := d.check("cuGraphAddMemsetNode", call(d.fn.graphAddMemset, uintptr(unsafe.Pointer(node)), x.graph,
-		uintptr(unsafe.Pointer(list)), n, uintptr(unsafe.Pointer(m)), x.ctx.handle))
 	if err == nil {
 		x.added(*node)
 	}
