@@ -58,6 +58,14 @@ func nativeCases() []nativeCase {
 	add("recurrence 64x2048x64 f32", "recurrence", ir.A("axis", 1), 0, typ(ir.F32, 64, 2048, 64), typ(ir.F32, 64, 2048, 64))
 	add("topk 10 of 1M f32", "topk", ir.A("k", 10), 0, typ(ir.F32, 1<<20))
 	add("topk 50 of 64x50257 f32", "topk", ir.A("k", 50), 0, typ(ir.F32, 64, 50257))
+	attention := func(name string, d ir.DType, attrs []ir.Named, heads, shared, l, s, width int) {
+		add("attention "+name, "attention", attrs, 0, typ(d, 2, heads, l, width), typ(d, 2, shared, s, width), typ(d, 2, shared, s, width))
+	}
+	attention("2x8x1024x64 f32", ir.F32, nil, 8, 8, 1024, 1024, 64)
+	attention("2x8x1000x64 f32, causal", ir.F32, ir.A("causal", true), 8, 8, 1000, 1000, 64)
+	attention("2x8x777x128 f32, window", ir.F32, ir.A("causal", true, "window", 100), 8, 2, 777, 777, 128)
+	attention("2x32x1 of 2048x64 f32", ir.F32, nil, 32, 8, 1, 2048, 64)
+	attention("2x4x300x80 f16, a scale below 0", ir.F16, ir.A("scale", -0.1), 4, 4, 300, 300, 80)
 	return out
 }
 

@@ -124,7 +124,7 @@ func everywhere(t *testing.T, test func(t *testing.T)) {
 // scalar evaluates a function of one number by its row.
 func scalar(row string) func(float64) float64 {
 	b := build(row, ir.F64, par)
-	b.out(b.scalar(ir.Lookup(row).Program(ir.F64), b.in(ir.F64, unit)), ir.F64, unit)
+	b.out(b.scalar(ir.Lookup(row).Program(ir.F64), map[string]kernel.Ref{"x": b.in(ir.F64, unit)}), ir.F64, unit)
 	x, err := kernel.NewInterpreter(b.K)
 	if err != nil {
 		panic(err)

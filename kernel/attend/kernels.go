@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/attend/texts"
 )
 
 // Block is the number of keys of a step of the recurrence.
@@ -20,31 +21,6 @@ const (
 	unit = kernel.Unit
 	same = kernel.Broadcast
 )
-
-// weightF32 is 2^x for x up to 0, and 0 below -126, where a weight would lose its
-// digits: n is x rounded, and stands with its bias of 127 in the low bits of t, so
-// that shifting them makes the float 2^n. The polynomial is that of the row exp2.
-const weightF32 = `
-c = select(x < -126, -126, x)
-t = c + 0x1.8000fep23
-r = c - (t - 0x1.8000fep23)
-p = fma(0x1.416b6p-13, r, 0x1.5f082ep-10)
-p = fma(p, r, 0x1.3b2dep-7)
-p = fma(p, r, 0x1.c6af7cp-5)
-p = fma(p, r, 0x1.ebfbdcp-3)
-p = fma(p, r, 0x1.62e43p-1)
-p = fma(p, r, 1)
-y = select(x < -126, 0, p * float(bits(t) << 23))
-`
-
-var weightText = must(ir.Parse(weightF32))
-
-func must(b *ir.Block, err error) *ir.Block {
-	if err != nil {
-		panic("sinter/kernel/attend: BUG: " + err.Error())
-	}
-	return b
-}
 
 // builder makes one kernel in a compute type.
 type builder struct {
@@ -87,13 +63,16 @@ func (b *builder) weight(x kernel.Ref) kernel.Ref {
 	if b.c == ir.F64 {
 		return b.exp2(x)
 	}
-	return b.scalar(weightText, x)
+	return b.scalar(texts.Weight, map[string]kernel.Ref{"x": x})
 }
 
-func (b *builder) exp2(x kernel.Ref) kernel.Ref { return b.scalar(ir.Lookup("exp2").Program(b.c), x) }
+func (b *builder) exp2(x kernel.Ref) kernel.Ref {
+	return b.scalar(ir.Lookup("exp2").Program(b.c), map[string]kernel.Ref{"x": x})
+}
 
-func (b *builder) scalar(block *ir.Block, x kernel.Ref) kernel.Ref {
-	names, err := b.Expand(block, kernel.Env{T: b.c, Names: map[string]kernel.Ref{"x": x}})
+// scalar is what a block makes of some names, as y.
+func (b *builder) scalar(block *ir.Block, names map[string]kernel.Ref) kernel.Ref {
+	names, err := b.Expand(block, kernel.Env{T: b.c, Names: names})
 	if err != nil && b.err == nil {
 		b.err = fmt.Errorf("%s: %w", b.K.Name, err)
 	}
@@ -171,12 +150,12 @@ func (b *builder) gradients(x, dp, lse, delta kernel.Ref) (w, ds kernel.Ref) {
 
 // quotient is acc / l + 0, 0 where l is 0.
 func (b *builder) quotient(acc, l kernel.Ref) kernel.Ref {
-	return b.text("y = select(l == 0, 0, x / l) + 0", map[string]kernel.Ref{"x": acc, "l": l})["y"]
+	return b.scalar(texts.Quotient, map[string]kernel.Ref{"x": acc, "l": l})
 }
 
 // logSum is lse.
 func (b *builder) logSum(m, l kernel.Ref) kernel.Ref {
-	return b.text("y = select(l == 0, -inf, fma(m, n, log(l)))", map[string]kernel.Ref{"m": m, "l": l, "n": b.number(math.Ln2)})["y"]
+	return b.scalar(texts.LogSum, map[string]kernel.Ref{"m": m, "l": l, "n": b.number(math.Ln2)})
 }
 
 // scaled is a sum times a parameter, + 0.

@@ -14,8 +14,8 @@ func init() {
 	natives["attention_grad_kv"] = planGradKV
 }
 
-// attention is a node of attention or a gradient of it, as flash kernels see it. The only
-// queries of heads that share keys are the queries of one head: folded.
+// attention is a node of attention or a gradient of it, as kernels of whole nodes see it.
+// The only queries of heads that share keys are the queries of one head: folded.
 type attention struct {
 	*nativeCall
 	batch                        ir.Shape
@@ -33,7 +33,7 @@ type attention struct {
 // flashLimit bounds extents, so that places of queries and keys are of 32 bits.
 const flashLimit = 1 << 29
 
-// newAttention returns nil if flash kernels do not take the node.
+// newAttention returns nil if the node is too large for kernels of whole nodes.
 func newAttention(c *nativeCall) *attention {
 	q, k, v := c.tensors[0].Type, c.tensors[1].Type, c.tensors[2].Type
 	n := len(q.Shape)
@@ -44,8 +44,7 @@ func newAttention(c *nativeCall) *attention {
 	a.shift = a.source - a.length
 	a.batches = int64(a.batch.Size())
 	t := float32(a.scale * math.Log2E)
-	if c.target.Major != 9 || c.target.NoMatrix || !isHalf(q.DType) || a.d > flashWidth || a.e > flashWidth ||
-		a.length > flashLimit || a.source > flashLimit || !(t >= 0x1p-100 && t <= 0x1p100) || a.batches*a.heads*(max(a.length, a.source)/64+1) > math.MaxInt32 {
+	if a.length > flashLimit || a.source > flashLimit || a.batches*a.heads*(max(a.length, a.source)/64+1) > math.MaxInt32 {
 		return nil
 	}
 	if a.length == 1 && a.group > 1 {
@@ -58,6 +57,12 @@ func newAttention(c *nativeCall) *attention {
 	a.numbers[flashFactor], a.numbers[flashScale] = uint64(math.Float32bits(t)), uint64(math.Float32bits(float32(a.scale)))
 	a.numbers[flashBack] = uint64(min(a.window, flashLimit))
 	return a
+}
+
+// flashes reports whether flash kernels take the node.
+func (a *attention) flashes() bool {
+	t := float32(a.scale * math.Log2E)
+	return a.target.Major == 9 && !a.target.NoMatrix && isHalf(a.tensors[0].Type.DType) && a.d <= flashWidth && a.e <= flashWidth && t >= 0x1p-100 && t <= 0x1p100
 }
 
 // form is what the variants for a node have in common.
@@ -216,6 +221,9 @@ func planAttention(c *nativeCall) (*Plan, error) {
 	if a == nil {
 		return nil, nil
 	}
+	if !a.flashes() {
+		return a.planExact(), nil
+	}
 	f := a.form()
 	f.groups = 2
 	if a.d <= 64 && a.e <= 64 && a.length > 128 {
@@ -286,7 +294,7 @@ func (a *attention) matrices(queries, keys int32) (maps [4]TensorMap, err error)
 // newGradient is newAttention for a gradient, and the form of its kernels.
 func newGradient(c *nativeCall) (*attention, flashForm) {
 	a := newAttention(c)
-	if a == nil {
+	if a == nil || !a.flashes() {
 		return nil, flashForm{}
 	}
 	f := a.form()

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -54,7 +55,7 @@ func attentionNode(dt ir.DType, batch, heads, shared, l, s, d, e int) []placed {
 	for i, s := range shapes {
 		p := placed{Type: ir.Type{DType: dt, Shape: s}, at: uintptr(i+1) << 40}
 		if i > 4 {
-			p.DType = ir.F32
+			p.DType = dt.Compute()
 		}
 		out = append(out, p)
 	}
@@ -98,7 +99,7 @@ func TestAttentionText(t *testing.T) {
 	t.Logf("%d texts", len(texts))
 }
 
-// TestAttentionRefused: what flash kernels do not take is left to others.
+// TestAttentionRefused: what flash kernels do not take is left to ordinary units, or to others.
 func TestAttentionRefused(t *testing.T) {
 	hopper := Target{Major: 9}
 	good := func() []placed { return attentionNode(ir.BF16, 2, 4, 2, 100, 100, 64, 64) }
@@ -109,18 +110,21 @@ func TestAttentionRefused(t *testing.T) {
 		target Target
 		attrs  []ir.Named
 		in     []placed
+		exact  bool // the kernel for ordinary units takes it
 	}{
-		"f32":                      {hopper, nil, f32},
-		"wide heads":               {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 9, 9, 136, 64)},
-		"wide values":              {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 9, 9, 64, 136)},
-		"a negative scale":         {hopper, ir.A("scale", -1.0), good()},
-		"no queries":               {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 0, 9, 64, 64)},
-		"an older device":          {Target{Major: 8}, nil, good()},
-		"a newer device":           {Target{Major: 10}, nil, good()},
-		"drivers without the text": {Target{Major: 9, NoMatrix: true}, nil, good()},
+		"f32":                      {hopper, nil, f32, true},
+		"f64":                      {hopper, nil, attentionNode(ir.F64, 2, 4, 2, 100, 100, 64, 64), false},
+		"wide heads":               {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 9, 9, 136, 64), false},
+		"wide values":              {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 9, 9, 64, 136), false},
+		"a negative scale":         {hopper, ir.A("scale", -1.0), good(), true},
+		"no queries":               {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 0, 9, 64, 64), false},
+		"an older device":          {Target{Major: 8}, nil, good(), true},
+		"a newer device":           {Target{Major: 10}, nil, good(), true},
+		"drivers without the text": {Target{Major: 9, NoMatrix: true}, nil, good(), true},
 	} {
-		if p, _, _ := planNode(t, c.target, "attention", c.attrs, c.in[:3]...); p != nil {
-			t.Errorf("%s: attention is planned", name)
+		p, _, _ := planNode(t, c.target, "attention", c.attrs, c.in[:3]...)
+		if (p != nil) != c.exact || p != nil && !strings.Contains(p.Steps[0].Entry.Name, "exact") {
+			t.Errorf("%s: attention is planned as %v", name, p)
 		}
 		if p, _, _ := planNode(t, c.target, "attention_grad_q", c.attrs, c.in...); p != nil {
 			t.Errorf("%s: the gradient is planned", name)
