@@ -66,6 +66,14 @@ func nativeCases() []nativeCase {
 	attention("2x8x777x128 f32, window", ir.F32, ir.A("causal", true, "window", 100), 8, 2, 777, 777, 128)
 	attention("2x32x1 of 2048x64 f32", ir.F32, nil, 32, 8, 1, 2048, 64)
 	attention("2x4x300x80 f16, a scale below 0", ir.F16, ir.A("scale", -0.1), 4, 4, 300, 300, 80)
+	back := func(name, row string, d ir.DType, attrs []ir.Named, heads, shared, l, width int) {
+		q, k, stat := typ(d, 2, heads, l, width), typ(d, 2, shared, l, width), typ(ir.F32, 2, heads, l)
+		add(row+" "+name, row, attrs, 0, q, k, k, typ(d), q, stat, stat)
+	}
+	back("2x8x1024x64 f32, causal", "attention_grad_q", ir.F32, ir.A("causal", true), 8, 8, 1024, 64)
+	back("2x8x1024x64 f32, causal", "attention_grad_kv", ir.F32, ir.A("causal", true), 8, 8, 1024, 64)
+	back("2x8x500x128 f32, shared", "attention_grad_q", ir.F32, nil, 8, 2, 500, 128)
+	back("2x8x500x128 f32, shared", "attention_grad_kv", ir.F32, nil, 8, 2, 500, 128)
 	return out
 }
 

@@ -72,11 +72,15 @@ func (b *builder) exp2(x kernel.Ref) kernel.Ref {
 
 // scalar is what a block makes of some names, as y.
 func (b *builder) scalar(block *ir.Block, names map[string]kernel.Ref) kernel.Ref {
+	return b.block(block, names)["y"]
+}
+
+func (b *builder) block(block *ir.Block, names map[string]kernel.Ref) map[string]kernel.Ref {
 	names, err := b.Expand(block, kernel.Env{T: b.c, Names: names})
 	if err != nil && b.err == nil {
 		b.err = fmt.Errorf("%s: %w", b.K.Name, err)
 	}
-	return names["y"]
+	return names
 }
 
 func (b *builder) number(v float64) kernel.Ref {
@@ -143,9 +147,8 @@ func (b *builder) weigh(x, m, l kernel.Ref) (w, greatest, sum, a kernel.Ref) {
 // gradients returns the weight of a score and the score's gradient.
 func (b *builder) gradients(x, dp, lse, delta kernel.Ref) (w, ds kernel.Ref) {
 	p := b.exp2(b.Op(kernel.OpSub, b.c, x, b.Op(kernel.OpMul, b.c, lse, b.number(math.Log2E))))
-	y := b.text("p = select(x == -inf || lse == -inf, 0, p)\ns = select(p == 0, 0, p * (dp - delta))",
-		map[string]kernel.Ref{"x": x, "lse": lse, "p": p, "dp": dp, "delta": delta})
-	return y["p"], y["s"]
+	y := b.block(texts.Gradient, map[string]kernel.Ref{"x": x, "lse": lse, "p": p, "dp": dp, "delta": delta})
+	return y["y"], y["s"]
 }
 
 // quotient is acc / l + 0, 0 where l is 0.

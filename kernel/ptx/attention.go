@@ -33,8 +33,9 @@ type attention struct {
 // flashLimit bounds extents, so that places of queries and keys are of 32 bits.
 const flashLimit = 1 << 29
 
-// newAttention returns nil if the node is too large for kernels of whole nodes.
-func newAttention(c *nativeCall) *attention {
+// newAttention returns nil if the node is too large for kernels of whole nodes. With fold,
+// the only queries of heads that share keys are taken as those of one head.
+func newAttention(c *nativeCall, fold bool) *attention {
 	q, k, v := c.tensors[0].Type, c.tensors[1].Type, c.tensors[2].Type
 	n := len(q.Shape)
 	a := &attention{nativeCall: c, batch: q.Shape[:n-3], heads: int64(q.Shape[n-3]), length: int64(q.Shape[n-2]), source: int64(k.Shape[n-2]),
@@ -47,7 +48,7 @@ func newAttention(c *nativeCall) *attention {
 	if a.length > flashLimit || a.source > flashLimit || a.batches*a.heads*(max(a.length, a.source)/64+1) > math.MaxInt32 {
 		return nil
 	}
-	if a.length == 1 && a.group > 1 {
+	if fold && a.length == 1 && a.group > 1 {
 		a.folded, a.causal = true, false // the last query sees all keys
 		a.heads, a.length, a.group, a.step, a.shift = a.heads/a.group, a.group, 1, 0, a.source-1
 	}
@@ -217,7 +218,7 @@ func (a *attention) biasStrides(arg int) bool {
 
 // planAttention plans the rows attention and attention_bias.
 func planAttention(c *nativeCall) (*Plan, error) {
-	a := newAttention(c)
+	a := newAttention(c, true)
 	if a == nil {
 		return nil, nil
 	}
@@ -250,25 +251,30 @@ func planAttention(c *nativeCall) (*Plan, error) {
 	return a.plan, nil
 }
 
-// gradient completes the form of a gradient; false if it is none for flash kernels.
-func (a *attention) gradient(f *flashForm) bool {
-	f.groups = 2
-	lse, delta := a.tensors[5].Type, a.tensors[6].Type
-	if lse.DType != ir.F32 || delta.DType != ir.F32 || !a.biasStrides(3) {
-		return false
-	}
-	f.bias = flashFullBias
-	if a.numbers[flashBiasAt+2] == 0 && a.numbers[flashBiasAt+3] == 0 {
-		f.bias = flashHeadBias
-	}
+// statistics sets where those of a gradient's queries are; false if they are not of f32, or
+// no strides express their batches.
+func (a *attention) statistics() bool {
 	for i, at := range []int{flashLseAt, flashDeltaAt} {
 		s, ok := a.linesOf(5+i, true)
-		if !ok {
+		if !ok || a.tensors[5+i].Type.DType != ir.F32 {
 			return false
 		}
 		for j, v := range s[:3] {
 			a.numbers[at+j] = uint64(4 * v)
 		}
+	}
+	return true
+}
+
+// gradient completes the form of a gradient; false if it is none for flash kernels.
+func (a *attention) gradient(f *flashForm) bool {
+	f.groups = 2
+	if !a.statistics() || !a.biasStrides(3) {
+		return false
+	}
+	f.bias = flashFullBias
+	if a.numbers[flashBiasAt+2] == 0 && a.numbers[flashBiasAt+3] == 0 {
+		f.bias = flashHeadBias
 	}
 	f.vector = true
 	for i, t := range a.tensors[7:] {
@@ -293,7 +299,7 @@ func (a *attention) matrices(queries, keys int32) (maps [4]TensorMap, err error)
 
 // newGradient is newAttention for a gradient, and the form of its kernels.
 func newGradient(c *nativeCall) (*attention, flashForm) {
-	a := newAttention(c)
+	a := newAttention(c, true)
 	if a == nil || !a.flashes() {
 		return nil, flashForm{}
 	}
@@ -307,7 +313,7 @@ func newGradient(c *nativeCall) (*attention, flashForm) {
 func planGradQ(c *nativeCall) (*Plan, error) {
 	a, f := newGradient(c)
 	if a == nil {
-		return nil, nil
+		return c.planExactGradient(false), nil
 	}
 	blocks := a.tiles(a.length, int64(64*f.groups), a.heads)
 	maps, err := a.matrices(int32(64*f.groups), keysBack)
@@ -322,7 +328,7 @@ func planGradQ(c *nativeCall) (*Plan, error) {
 func planGradKV(c *nativeCall) (*Plan, error) {
 	a, f := newGradient(c)
 	if a == nil {
-		return nil, nil
+		return c.planExactGradient(true), nil
 	}
 	f.folded = a.folded
 	per := (a.length + queriesBack - 1) / queriesBack

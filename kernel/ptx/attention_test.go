@@ -122,12 +122,11 @@ func TestAttentionRefused(t *testing.T) {
 		"a newer device":           {Target{Major: 10}, nil, good(), true},
 		"drivers without the text": {Target{Major: 9, NoMatrix: true}, nil, good(), true},
 	} {
-		p, _, _ := planNode(t, c.target, "attention", c.attrs, c.in[:3]...)
-		if (p != nil) != c.exact || p != nil && !strings.Contains(p.Steps[0].Entry.Name, "exact") {
-			t.Errorf("%s: attention is planned as %v", name, p)
-		}
-		if p, _, _ := planNode(t, c.target, "attention_grad_q", c.attrs, c.in...); p != nil {
-			t.Errorf("%s: the gradient is planned", name)
+		for row, in := range map[string][]placed{"attention": c.in[:3], "attention_grad_q": c.in, "attention_grad_kv": c.in} {
+			p, _, _ := planNode(t, c.target, row, c.attrs, in...)
+			if (p != nil) != c.exact || p != nil && !strings.Contains(p.Steps[0].Entry.Name, "exact") {
+				t.Errorf("%s: %s is planned as %v", name, row, p)
+			}
 		}
 	}
 	if p, _, _ := planNode(t, hopper, "attention_grad_kv", nil, rounded...); p != nil {

@@ -27,6 +27,14 @@ var Quotient = parse("y = select(l == 0, 0, x / l) + 0")
 // LogSum is y = lse of the greatest score m, to the base 2, and the sum l; n is ln 2.
 var LogSum = parse("y = select(l == 0, -inf, fma(m, n, log(l)))")
 
+// Gradient is, of a score x, what the backward pass makes of it: y, its weight, and s, its
+// gradient. p is 2^(x - lse·log2(e)), dp the product of the value with the gradient of the
+// result, delta that of the query.
+var Gradient = parse(`
+y = select(x == -inf || lse == -inf, 0, p)
+s = select(y == 0, 0, y * (dp - delta))
+`)
+
 func parse(text string) *ir.Block {
 	b, err := ir.Parse(text)
 	if err != nil {
