@@ -145,6 +145,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		return need(3, t, t, t)
 	case "shfl":
 		return need(5, b32, b32, b32, b32, b32)
+	case "dp4a":
+		return need(4, b32, b32, b32, b32)
 	}
 	return 0, false, nil, fmt.Errorf("outside the language of this package")
 }

@@ -11,21 +11,7 @@ import (
 // result is zero: the element lies outside and its value is never used, but the
 // registers after it must still be defined.
 func (a *asm) loadOne(t ir.DType, base reg, offset int64, guard reg) reg {
-	c, op := b32, "ld.global.b32"
-	switch t {
-	case ir.Bool, ir.U8:
-		op = "ld.global.u8"
-	case ir.I8:
-		op = "ld.global.s8"
-	case ir.I16:
-		op = "ld.global.s16"
-	case ir.U16:
-		op = "ld.global.u16"
-	case ir.F16, ir.BF16:
-		c, op = b16, "ld.global.b16"
-	case ir.I64, ir.U64, ir.F64:
-		c, op = b64, "ld.global.b64"
-	}
+	c, op := loadOf(t)
 	r := a.reg(c)
 	if guard != "" {
 		a.op("mov"+moveType(c), r, "0")
@@ -35,6 +21,25 @@ func (a *asm) loadOne(t ir.DType, base reg, offset int64, guard reg) reg {
 		return a.to(pred, "setp.ne.u32", r, "0")
 	}
 	return r
+}
+
+// loadOf is the instruction that loads an element, and the class of what it loads.
+func loadOf(t ir.DType) (class, string) {
+	switch t {
+	case ir.Bool, ir.U8:
+		return b32, "ld.global.u8"
+	case ir.I8:
+		return b32, "ld.global.s8"
+	case ir.I16:
+		return b32, "ld.global.s16"
+	case ir.U16:
+		return b32, "ld.global.u16"
+	case ir.F16, ir.BF16:
+		return b16, "ld.global.b16"
+	case ir.I64, ir.U64, ir.F64:
+		return b64, "ld.global.b64"
+	}
+	return b32, "ld.global.b32"
 }
 
 func moveType(c class) string { return classType[c] }

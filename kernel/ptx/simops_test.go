@@ -411,6 +411,21 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 			m := uint64(1<<v[3]-1) << v[2]
 			return v[1]&^m | v[0]<<v[2]&m
 		}, nil
+	case "dp4a": // bytes times bytes, each signed or not, and a sum
+		byteAt := func(v uint64, i int, t string) int32 {
+			if b := byte(v >> (8 * i)); t == "s32" {
+				return int32(int8(b))
+			} else {
+				return int32(b)
+			}
+		}
+		return func(v [4]uint64) uint64 {
+			sum := int32(v[2])
+			for i := range 4 {
+				sum += byteAt(v[0], i, parts[1]) * byteAt(v[1], i, parts[2])
+			}
+			return uint64(uint32(sum))
+		}, nil
 	case "popc":
 		return func(v [4]uint64) uint64 { return uint64(bits.OnesCount64(mask(v[0], n))) }, nil
 	case "bfind":
