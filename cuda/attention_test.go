@@ -721,23 +721,14 @@ func (b *bench) nodeTime(row string, t ir.DType, size [5]int) (ms float64, names
 	if row != "attention" {
 		types = append(types, ir.Type{DType: t, Shape: ir.Shape{}}, x, stat, stat)
 	}
-	var tensors []kernel.Tensor
-	at := uintptr(b.pool)
-	place := func(list []ir.Type) {
-		for _, t := range list {
-			tensors = append(tensors, kernel.Tensor{Type: t, Operand: kernel.Operand{Base: *(*unsafe.Pointer)(unsafe.Pointer(&at)), Size: t.Bytes(), Strides: t.Shape.Strides()}})
-			at += uintptr(t.Bytes()+511) &^ 511
-		}
-	}
 	for _, t := range types {
 		n.In = append(n.In, ir.Tensor{Type: t})
 	}
-	place(types)
 	out, err := ir.Infer(r, types, attrs)
 	if err != nil {
 		return 0, "", err
 	}
-	place(out)
+	tensors, _ := tensorsAt(uintptr(b.pool), append(types, out...)...)
 	plan, err := ptx.NewNatives(b.target).Plan(n, tensors)
 	if err != nil || plan == nil {
 		return 0, "", fmt.Errorf("no plan: %v", err)

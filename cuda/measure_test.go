@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
@@ -424,4 +425,14 @@ func (b *bench) copyTime(moved int64) (float64, error) {
 	})
 	b.copies[elements] = ms
 	return ms, err
+}
+
+// tensorsAt are tensors in device memory from an address on, and where the next may lie.
+func tensorsAt(at uintptr, types ...ir.Type) (tensors []kernel.Tensor, end uintptr) {
+	for _, t := range types {
+		o := kernel.Operand{Base: *(*unsafe.Pointer)(unsafe.Pointer(&at)), Size: t.Bytes(), Strides: t.Shape.Strides()}
+		tensors = append(tensors, kernel.Tensor{Type: t, Operand: o})
+		at += uintptr(t.Bytes()+511) &^ 511
+	}
+	return tensors, at
 }

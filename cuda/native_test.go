@@ -74,20 +74,41 @@ func nativeCases() []nativeCase {
 	back("2x8x1024x64 f32, causal", "attention_grad_kv", ir.F32, ir.A("causal", true), 8, 8, 1024, 64)
 	back("2x8x500x128 f32, shared", "attention_grad_q", ir.F32, nil, 8, 2, 500, 128)
 	back("2x8x500x128 f32, shared", "attention_grad_kv", ir.F32, nil, 8, 2, 500, 128)
+	for _, c := range codeCases() {
+		out = append(out, c.native())
+	}
 	return out
+}
+
+// node is the node, and the types of its operands and results.
+func (c nativeCase) node() (n ir.Node, types []ir.Type, err error) {
+	r := ir.Lookup(c.row)
+	attrs, err := r.MakeAttrs(c.attrs)
+	if err != nil {
+		return n, nil, err
+	}
+	out, err := ir.Infer(r, c.in, attrs)
+	if err != nil {
+		return n, nil, err
+	}
+	n = ir.Node{Row: r, Attrs: attrs}
+	for i, typ := range c.in {
+		n.In = append(n.In, ir.Tensor{ID: ir.ID(i + 1), Type: typ})
+	}
+	for i, typ := range out {
+		n.Out = append(n.Out, ir.Tensor{ID: ir.ID(100 + i), Type: typ})
+	}
+	return n, append(c.in[:len(c.in):len(c.in)], out...), nil
 }
 
 // make draws the node and its operands.
 func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
 	rng := rand.New(rand.NewPCG(seed, 77))
-	r := ir.Lookup(c.row)
-	attrs, err := r.MakeAttrs(c.attrs)
+	n, _, err := c.node()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n = ir.Node{Row: r, Attrs: attrs}
-	for i, typ := range c.in {
-		n.In = append(n.In, ir.Tensor{ID: ir.ID(i + 1), Type: typ})
+	for _, typ := range c.in {
 		b := make([]byte, typ.Bytes())
 		size := typ.DType.Size()
 		drawn := len(b)
@@ -114,13 +135,6 @@ func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
 			copy(b[j:], b[:drawn])
 		}
 		data = append(data, b)
-	}
-	types, err := ir.Infer(r, n.InTypes(), attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, typ := range types {
-		n.Out = append(n.Out, ir.Tensor{ID: ir.ID(100 + i), Type: typ})
 	}
 	return n, data
 }

@@ -63,9 +63,6 @@ func (x *texts) Run(parts []cpu.Bound) (run int, err error) {
 	defer x.mu.Unlock()
 	for _, b := range parts {
 		p := b.Program.(*textProgram)
-		if x.idle {
-			continue
-		}
 		var base []uint64
 		for i := range b.Launch.Args {
 			base = append(base, uint64(uintptr(b.Launch.Args[i].Base)))
@@ -76,6 +73,9 @@ func (x *texts) Run(parts []cpu.Bound) (run int, err error) {
 		}
 		for _, s := range plan.Steps {
 			x.entries[s.Entry.Text] = s.Entry
+		}
+		if x.idle {
+			continue
 		}
 		p.exe.Run(b.Launch)
 		if b.Launch.Fault == nil {
