@@ -2,6 +2,8 @@ package ptx
 
 import (
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -11,7 +13,7 @@ func (m *Module) skinny(l *kernel.Launch, z sizes) bool {
 	if m.form != nil && m.form.guard {
 		return false
 	}
-	if m.form == nil || m.shape == matrix || len(m.form.reduced) != 1 || z.group < skinnyGroup || m.tree.Chunk > math.MaxInt32 {
+	if m.form == nil || m.shape == matrix || !m.stretches(l, z) || z.group < skinnyGroup || m.tree.Chunk > math.MaxInt32 {
 		return false
 	}
 	rows, cols, batch := extent(l, m.form.rows), extent(l, m.form.cols), extent(l, m.form.batch)
@@ -25,6 +27,47 @@ func (m *Module) skinny(l *kernel.Launch, z sizes) bool {
 		return false
 	}
 	return (many+31)/32*((z.chunks+skinnyPart-1)/skinnyPart) <= maxBlocks && few*many <= maxBlocks
+}
+
+// fewestSteps is the length of the shortest stretch.
+const fewestSteps = 8
+
+// stretches reports whether stretches lie along one axis: the only one, or the last of
+// several, of which only the linear number is known then.
+func (m *Module) stretches(l *kernel.Launch, z sizes) bool {
+	axes := m.form.reduced
+	if len(axes) < 2 {
+		return len(axes) == 1
+	}
+	for i := range m.k.Body {
+		if in := &m.k.Body[i]; in.Op == kernel.OpIndex && slices.Contains(axes, int(in.Imm)) {
+			return false
+		}
+	}
+	return l.Extents[axes[len(axes)-1]]%fewestSteps == 0 && m.tree.Chunk%fewestSteps == 0 && z.group <= math.MaxInt32
+}
+
+// stretch is the length of a stretch: as long as registers hold what it reads, and read
+// again while the next one comes.
+func (m *Module) stretch(l *kernel.Launch, many map[int]bool, lines int) int {
+	axes := m.form.reduced
+	inner := axes[len(axes)-1]
+	loaded := 0
+	for arg := range many {
+		if a := &m.k.Args[arg]; a.Access[inner] != kernel.Broadcast {
+			loaded += (a.Type.Size() + 3) / 4
+		}
+	}
+	room := 64
+	if lines > 4 {
+		room = 32
+	}
+	words := (m.k.Body[m.form.dot].Type.Size() + 3) / 4
+	steps := max(fewestSteps, 1<<(bits.Len(uint(room/max(words, loaded)))-1))
+	for len(axes) > 1 && (l.Extents[inner]%int64(steps) != 0 || m.tree.Chunk%steps != 0) {
+		steps /= 2
+	}
+	return steps
 }
 
 // skinnyPart is how many chunks a block sums where a second step adds them.
@@ -44,6 +87,7 @@ func (m *Module) planSkinny(p *Plan, l *kernel.Launch, base []uint64, z sizes) e
 	f.lines = nextPower(few)
 	args := map[int]bool{}
 	m.argsOf(args, value)
+	f.steps = m.stretch(l, args, f.lines)
 	f.along = m.tree.Chunk%4 == 0 && m.neighbours(4, l, base, args, m.form.reduced)
 	blocks := (many + 31) / 32
 	if z.chunks > skinnyWarps {

@@ -82,7 +82,35 @@ func skinnySpecs() []ptxtest.Spec {
 	out = append(out, ptxtest.Skinny(35, 1030, 16)[0])
 	out = append(out, ptxtest.VectorProducts(1030, 10)...)
 	out = append(out, ptxtest.VectorProducts(9300, 1)[:2]...)
+	out = append(out, ptxtest.BlockProducts(1, 9, 16, 5)...)
+	out = append(out, ptxtest.BlockProducts(3, 3, 64, 35)...)
+	out = append(out, ptxtest.BlockProducts(2, 70, 8, 3)[0]) // of several chunks, the last not full
+	out = append(out, ptxtest.BlockProducts(16, 5, 32, 3)[0])
+	out = append(out, ptxtest.BlockProducts(1, 290, 16, 2)[0]) // chunks in scratch memory
+	out = append(out, ptxtest.BlockProducts(2, 30, 6, 3)[0])   // stretches do not fit
 	return out
+}
+
+// TestBlocksAreSkinny: few rows by codes that are decoded in the kernel are read in
+// stretches, though their group has three axes, unless a stretch does not fit the last.
+func TestBlocksAreSkinny(t *testing.T) {
+	for _, c := range []struct {
+		blocks, size int64
+		want         string
+	}{{12, 16, "skinny1x1x16"}, {4, 64, "skinny1x1x64"}, {12, 24, "skinny1x1x8"}, {12, 12, "tile"}} {
+		x := ptxtest.BlockProducts(1, c.blocks, c.size, 5)[0].Make()
+		m, err := Generate(x.Kernel, Target{Major: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Plan(x.Launch, []uint64{256, 1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := p.Steps[0].Entry.Name; !strings.Contains(name, c.want) {
+			t.Errorf("halves of %d codes: %s, expected %s", c.size, name, c.want)
+		}
+	}
 }
 
 // simTargets make the planner split work and not, and use clusters and not.

@@ -2,7 +2,6 @@ package ptx
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/sinter-go/sinter/kernel"
 )
@@ -16,12 +15,16 @@ import (
 // result, so there are none. The few lines are the same for the whole warp: their
 // values are computed once and read from shared memory.
 //
+// A group may have several axes, such as blocks of codes, their halves and the codes of
+// a half: then a stretch lies within the last one.
+//
 // A thread sums its chunk in ascending order. The chunks of a block are added in shared
 // memory, more of them than a block takes in scratch memory, by a second step.
 type skinnyForm struct {
 	turned bool // the few lines are columns
 	lines  int  // that a thread sums: 1, 2, 4, 8 or 16
 	warps  int  // of a block, which take a chunk each
+	steps  int  // of a stretch, a power of two
 	along  bool // four steps along the group are read at once
 	part   part
 }
@@ -44,7 +47,10 @@ type skinnyEmitter struct {
 	*tiledEmitter
 	f         skinnyForm
 	few, many *strip
-	steps     int // of a stretch
+	steps     int         // of a stretch
+	inner     int         // the axis of the group that a stretch lies along
+	stretchAt []reg       // place of the next stretch along the axes of a group of several
+	offsets   map[int]reg // the bytes to there from the start of the group, by argument
 	lane      reg
 	warp      reg
 	chunkAt   reg // number of the thread's chunk
@@ -105,17 +111,7 @@ func (e *skinnyEmitter) operands() {
 		e.few, e.many = e.many, e.few
 	}
 	e.group = e.slotReg(slotGroup, 0, 0)
-	// The registers that a stretch takes, and takes again while the next one comes.
-	words := (e.size + 3) / 4
-	loaded := 0
-	for _, r := range e.many.loads {
-		loaded += (e.k.Body[r].Type.Size() + 3) / 4
-	}
-	room := 64
-	if e.f.lines > 4 {
-		room = 32
-	}
-	e.steps = max(8, 1<<(bits.Len(uint(room/max(words, loaded)))-1))
+	e.steps, e.inner = e.f.steps, e.p.reduced[len(e.p.reduced)-1]
 	if e.f.part != finish {
 		e.dynamic = e.f.warps * max(2*e.bufferBytes(), e.sumBytes())
 	}
@@ -173,6 +169,7 @@ func (e *skinnyEmitter) sumChunk() error {
 	first := e.to(b64, "mad.lo.u64", e.to(b64, "cvt.u64.u32", e.warp), fmt.Sprint(2*e.bufferBytes()), e.base)
 	both := e.to(b64, "add.s64", e.to(b64, "add.s64", first, first), fmt.Sprint(e.bufferBytes()))
 	e.buffer = e.to(b64, "mov.b64", first)
+	e.seek(e.position)
 	few, many := e.newFew(), e.newMany()
 	load := func() (x, z []*tile, err error) {
 		for i := range few.parts {
@@ -181,6 +178,9 @@ func (e *skinnyEmitter) sumChunk() error {
 				return nil, nil, err
 			}
 			x = append(x, t)
+		}
+		if len(e.p.reduced) > 1 {
+			e.seek(e.to(b64, "add.s64", e.position, fmt.Sprint(e.steps)))
 		}
 		z, err = many.load()
 		few.advance()
@@ -225,15 +225,19 @@ func (e *skinnyEmitter) sumChunk() error {
 	return nil
 }
 
-// hold gives what tiles have loaded registers that the loop carries.
+// hold gives what tiles have loaded registers that the loop carries, one to each value.
 func (e *skinnyEmitter) hold(tiles []*tile) []map[kernel.Ref][]reg {
 	var out []map[kernel.Ref][]reg
+	made := map[reg]reg{}
 	for _, t := range tiles {
 		h := map[kernel.Ref][]reg{}
 		for _, r := range e.loadsOf(t.refs) {
 			c := classOf(e.k.Body[r].Type)
 			for _, v := range t.vals[r] {
-				h[r] = append(h[r], e.to(c, "mov"+classType[c], v))
+				if made[v] == "" {
+					made[v] = e.to(c, "mov"+classType[c], v)
+				}
+				h[r] = append(h[r], made[v])
 			}
 		}
 		out = append(out, h)
@@ -243,9 +247,14 @@ func (e *skinnyEmitter) hold(tiles []*tile) []map[kernel.Ref][]reg {
 
 // keep moves what tiles have loaded into the registers of those before.
 func (e *skinnyEmitter) keep(held []map[kernel.Ref][]reg, tiles []*tile) {
+	done := map[reg]bool{}
 	for i, t := range tiles {
 		for _, r := range e.loadsOf(t.refs) {
 			for n, v := range t.vals[r] {
+				if done[held[i][r][n]] {
+					continue
+				}
+				done[held[i][r][n]] = true
 				e.op("mov"+classType[classOf(e.k.Body[r].Type)], held[i][r][n], v)
 			}
 		}

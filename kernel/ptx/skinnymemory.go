@@ -11,16 +11,18 @@ import (
 // A step behind the end of a chunk must change no sum, be it -0. The few are -0 there,
 // the many +0: their product, -0, is what addition leaves everything as it is with.
 
-// walker holds the addresses of an operand's arguments for the next stretch.
+// walker holds the addresses of an operand's arguments for the next stretch. In a group of
+// several axes they are found anew for each one, from where its line begins.
 type walker struct {
-	e  *skinnyEmitter
-	at map[int]reg
+	e    *skinnyEmitter
+	at   map[int]reg
+	line map[int]reg
 }
 
-// newWalker begins at a line, whose place idx is, and at a step of the group.
-func (e *skinnyEmitter) newWalker(s *strip, idx []reg, first reg) walker {
-	w := walker{e, map[int]reg{}}
-	k := e.p.reduced[0]
+// newWalker begins at a line, whose place idx is, and so many steps behind the start of the
+// first stretch; "" for none.
+func (e *skinnyEmitter) newWalker(s *strip, idx []reg, step reg) walker {
+	w := walker{e, map[int]reg{}, map[int]reg{}}
 	for _, r := range s.loads {
 		arg := int(e.k.Body[r].Imm)
 		if w.at[arg] != "" {
@@ -38,16 +40,61 @@ func (e *skinnyEmitter) newWalker(s *strip, idx []reg, first reg) walker {
 		for _, axis := range s.axes {
 			move(axis, idx[axis])
 		}
-		move(k, first)
-		w.at[arg] = e.to(b64, "mov.b64", p)
+		if len(e.p.reduced) == 1 {
+			move(e.inner, e.position)
+		}
+		if step != "" {
+			move(e.inner, step)
+		}
+		w.line[arg] = p
+		w.at[arg] = e.to(b64, "mov.b64", w.start(arg))
 	}
 	return w
+}
+
+// seek finds the place of a stretch in a group of several axes.
+func (e *skinnyEmitter) seek(position reg) {
+	if len(e.p.reduced) > 1 {
+		e.stretchAt, e.offsets = make([]reg, len(e.k.Axes)), map[int]reg{}
+		e.decodeWide(position, e.p.reduced, e.stretchAt)
+	}
+}
+
+// start is the address of an argument in the stretch whose place was found last.
+func (w walker) start(arg int) reg {
+	e := w.e
+	if len(e.p.reduced) == 1 {
+		return w.line[arg]
+	}
+	if _, ok := e.offsets[arg]; !ok {
+		offset := reg("")
+		for _, axis := range e.p.reduced {
+			var by reg
+			switch a := e.k.Args[arg]; a.Access[axis] {
+			case kernel.Unit:
+				by = e.to(b64, "mul.lo.s64", e.stretchAt[axis], fmt.Sprint(a.Type.Size()))
+			case kernel.Strided:
+				by = e.to(b64, "mul.lo.s64", e.stretchAt[axis], e.slotReg(slotStride, arg, axis))
+			default:
+				continue
+			}
+			if offset != "" {
+				by = e.to(b64, "add.s64", by, offset)
+			}
+			offset = by
+		}
+		e.offsets[arg] = offset
+	}
+	if e.offsets[arg] == "" {
+		return w.line[arg]
+	}
+	return e.to(b64, "add.s64", w.line[arg], e.offsets[arg])
 }
 
 // several is a multiple of the way from one step to the next.
 func (w walker) several(arg, n int) reg {
 	e := w.e
-	stride := e.slotReg(slotStride, arg, e.p.reduced[0])
+	stride := e.slotReg(slotStride, arg, e.inner)
 	return e.once(fmt.Sprintf("stride of %d times %d", arg, n), func() reg {
 		return e.def(b64, "mul.lo.s64", stride, fmt.Sprint(n))
 	})
@@ -63,7 +110,11 @@ func (w walker) advance(s *strip) {
 		}
 		done[arg] = true
 		p := w.at[arg]
-		switch a := w.e.k.Args[arg]; a.Access[w.e.p.reduced[0]] {
+		if len(w.e.p.reduced) > 1 {
+			w.e.op("mov.b64", p, w.start(arg))
+			continue
+		}
+		switch a := w.e.k.Args[arg]; a.Access[w.e.inner] {
 		case kernel.Unit:
 			w.e.op("add.s64", p, p, fmt.Sprint(w.e.steps*a.Type.Size()))
 		case kernel.Strided:
@@ -77,7 +128,7 @@ func (w walker) advance(s *strip) {
 func (e *skinnyEmitter) indexAt(idx []reg, by func(lane int) reg) func(axis, lane int) reg {
 	return func(axis, lane int) reg {
 		at := idx[axis]
-		if axis == e.p.reduced[0] {
+		if axis == e.inner {
 			at = e.to(b64, "add.s64", e.position, by(lane))
 		}
 		if at == "" {
@@ -115,7 +166,7 @@ func (e *skinnyEmitter) newFew() *fewWalk {
 			p.stored = e.to(pred, "setp.lt.u32", linear, fmt.Sprint(total))
 		}
 		e.locate(line, e.few, p.idx)
-		p.walker = e.newWalker(e.few, p.idx, e.to(b64, "add.s64", e.position, e.to(b64, "cvt.u64.u32", p.step)))
+		p.walker = e.newWalker(e.few, p.idx, e.to(b64, "cvt.u64.u32", p.step))
 		f.parts = append(f.parts, p)
 	}
 	return f
@@ -170,7 +221,7 @@ type manyWalk struct {
 }
 
 func (e *skinnyEmitter) newMany() *manyWalk {
-	m := &manyWalk{e.newWalker(e.many, e.at, e.position), 1}
+	m := &manyWalk{e.newWalker(e.many, e.at, ""), 1}
 	if e.f.along {
 		m.n = 4
 	}
@@ -183,11 +234,12 @@ func (m *manyWalk) load() ([]*tile, error) {
 	e := m.e
 	var out []*tile
 	eights := map[[2]int]reg{} // addresses of every eighth step, by argument and step
+	same := map[int]reg{}      // what all steps of a stretch read, by argument
 	for u := 0; u < e.steps; u += m.n {
 		t := m.tile(u)
 		t.address = func(arg int) (reg, int64) {
 			a := e.k.Args[arg]
-			switch a.Access[e.p.reduced[0]] {
+			switch a.Access[e.inner] {
 			case kernel.Unit:
 				return m.at[arg], int64(u * a.Type.Size())
 			case kernel.Broadcast:
@@ -209,14 +261,17 @@ func (m *manyWalk) load() ([]*tile, error) {
 			return base, 0
 		}
 		t.load = func(in *kernel.Instr) []reg {
-			p, off := t.address(int(in.Imm))
-			if m.n == 1 || e.k.Args[in.Imm].Access[e.p.reduced[0]] != kernel.Broadcast {
+			arg := int(in.Imm)
+			p, off := t.address(arg)
+			if e.k.Args[arg].Access[e.inner] != kernel.Broadcast {
 				return e.loadVector(in.Type, m.n, p, off, t.guard)
 			}
+			if same[arg] == "" { // the first step is there if any is
+				same[arg] = e.loadOne(in.Type, p, off, t.guard)
+			}
 			out := make([]reg, m.n)
-			out[0] = e.loadOne(in.Type, p, off, t.guard)
 			for i := range out {
-				out[i] = out[0]
+				out[i] = same[arg]
 			}
 			return out
 		}
@@ -272,5 +327,5 @@ func (e *skinnyEmitter) zeroOutside(v kernel.Ref) bool {
 	if in.Op == kernel.OpCvt {
 		in = &e.k.Body[in.A]
 	}
-	return in.Op == kernel.OpLoad && e.depth[v] >= elementDepth && in.Type != ir.Bool
+	return in.Op == kernel.OpLoad && e.depth[v] >= elementDepth && in.Type != ir.Bool && e.k.Args[in.Imm].Access[e.inner] != kernel.Broadcast
 }

@@ -75,3 +75,42 @@ func VectorProducts(k, n int64) []Spec {
 	add("vectors by vectors", ir.F32, "pr", []int64{n, k}, "su", "su", "ub")
 	return out
 }
+
+// BlockProducts lists products of m rows of x with n rows of codes of 4 bits, decoded in the
+// kernel: blocks of two halves, which lie in the low and the high bits of size bytes, a
+// scale for each block, and zero points or a row's own factor. Their group has three axes.
+func BlockProducts(m, blocks, size, n int64) []Spec {
+	var out []Spec
+	add := func(what string, z Arg, more Arg, value func(b *kernel.Builder, code, scale, more kernel.Ref) kernel.Ref) {
+		out = append(out, Spec{
+			Name: fmt.Sprintf("codes by blocks %s %dx%dx%dx%d", what, m, blocks, size, n), Kernel: "codes by blocks " + what, Class: "skinny",
+			Axes: "prrrp", Extents: []int64{m, blocks, 2, size, n}, Compute: ir.F32,
+			In: []Arg{{Name: "x", Type: ir.F32, Axes: "sssub", Fill: Normal}, z, {Name: "s", Type: ir.U8, Axes: "bbubb"},
+				{Name: "scale", Type: ir.F32, Axes: "bubbs", Order: []int{0, 4, 2, 3, 1}, Fill: Normal}, more},
+			Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbbbu"}},
+			Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				shift := b.Op(kernel.OpAnd, ir.U32, b.Convert(in[2], ir.U32), b.Const(ir.U32, 4))
+				code := b.Op(kernel.OpAnd, ir.U32, b.Op(kernel.OpShr, ir.U32, b.Convert(in[1], ir.U32), shift), b.Const(ir.U32, 15))
+				w := value(b, b.Convert(code, ir.F32), in[3], in[4])
+				return []kernel.Ref{b.Reduce(kernel.Dot, kernel.DotTree, in[0], w)}
+			},
+		})
+	}
+	codes := Arg{Name: "z", Type: ir.U8, Axes: "bsbus", Order: []int{0, 4, 1, 2, 3}}
+	affine := func(b *kernel.Builder, code, scale, zero kernel.Ref) kernel.Ref {
+		return b.Op(kernel.OpMul, ir.F32, b.Op(kernel.OpSub, ir.F32, code, b.Convert(zero, ir.F32)), scale)
+	}
+	zero := Arg{Name: "zero", Type: ir.U8, Axes: "bubbs", Order: []int{0, 4, 2, 3, 1}}
+	add("affine", codes, zero, affine)
+	apart := codes
+	apart.Offset = 3
+	add("affine, not aligned", apart, zero, affine)
+	add("by columns", Arg{Name: "z", Type: ir.U8, Axes: "bsbsu"}, zero, affine)
+	add("of a row's factor", codes, Arg{Name: "factor", Type: ir.F32, Axes: "bbbbu", Fill: Normal}, func(b *kernel.Builder, code, scale, factor kernel.Ref) kernel.Ref {
+		return b.Op(kernel.OpMul, ir.F32, b.Op(kernel.OpMul, ir.F32, code, scale), factor)
+	})
+	add("of infinite scales", codes, zero, func(b *kernel.Builder, code, scale, zero kernel.Ref) kernel.Ref {
+		return b.Op(kernel.OpDiv, ir.F32, code, b.Op(kernel.OpSub, ir.F32, scale, scale))
+	})
+	return out
+}
