@@ -19,6 +19,16 @@ const (
 	numClasses
 )
 
+// class is that of a register by its name.
+func (r reg) class() class {
+	for c, prefix := range classPrefix {
+		if strings.HasPrefix(string(r), prefix) {
+			return class(c)
+		}
+	}
+	return b64
+}
+
 var classPrefix = [numClasses]string{b16: "%h", b32: "%r", b64: "%d", pred: "%p"}
 var classType = [numClasses]string{b16: ".b16", b32: ".b32", b64: ".b64", pred: ".pred"}
 

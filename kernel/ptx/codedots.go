@@ -155,7 +155,7 @@ func planCodeDots(c *nativeCall) (*Plan, error) {
 	tiles := int(ceil(int64(rows), codeMostLines))
 	f := codeForm{
 		bits: bits, signed: codes.Type.DType == ir.I8, scale: c.tensors[dotsScale].Type.DType, block: block * bits / 32,
-		lines: int(ceil(int64(rows), int64(tiles))), warps: codeMostWarps,
+		lines: int(ceil(int64(rows), int64(tiles))),
 	}
 	var at [2]int64
 	var first [2]uint64
@@ -186,18 +186,17 @@ func planCodeDots(c *nativeCall) (*Plan, error) {
 	rounds := ceil(int64(bytes), int64(4*f.roundWords()))
 	v[dotsRounds] = uint64(rounds)
 	most := codeXBytes / (4 * f.roundWords() * f.halves() * f.lines)
-	for f.chunk = 1; f.chunk < most && int64(f.chunk) < rounds; f.chunk *= 2 {
-	}
-	f.chunk = min(f.chunk, most)
+	f.chunk = int(min(int64(most), int64(nextPower(rounds)))) // a power, so that there are few forms
 	f.chunks = int64(f.chunk) < rounds
 	blocks := ceil(int64(n), int64(f.warps*codeWarpRows)) * int64(tiles)
 	c.add(f.name(), 32*f.warps, func(a *asm) { emitCodeDots(a, &f) }, blocks, 1, 0, v...)
 	return c.plan, nil
 }
 
-// reading is how rows of so many bytes of codes from an address on are read. By 16 bytes
-// x is read so from shared memory too, which is no faster, and which many rows of x do
-// all the time; and the words of a lane are of one block.
+// reading is how rows of so many bytes of codes from an address on are read: by 16 bytes
+// if they are aligned, and the four words of a lane are of one block. With more rows of x
+// than two it counts how often its words are read from shared memory, and four rows of
+// codes share one.
 func (f *codeForm) reading(first uint64, bytes int) codeRead {
 	switch {
 	case (first|uint64(bytes))%4 != 0:
@@ -228,6 +227,7 @@ func (f *codeForm) staging(first uint64, k, bytes int) int {
 // fit makes blocks small enough for all multiprocessors to have one, and reads as far
 // ahead as registers allow: further if few rows are read at a time.
 func (f *codeForm) fit(sms, n, tiles int64) {
+	f.warps = codeMostWarps
 	for f.warps > 1 && 4*tiles*ceil(n, int64(f.warps*codeWarpRows)) < 3*sms {
 		f.warps /= 2
 	}

@@ -47,6 +47,14 @@ func moveType(c class) string { return classType[c] }
 // loadVector loads n consecutive elements; the address is aligned to the whole
 // vector or to 16 bytes, whichever is less.
 func (a *asm) loadVector(t ir.DType, n int, base reg, offset int64, guard reg) []reg {
+	return a.apart(t, n, a.loadPacked(t, n, base, offset, guard))
+}
+
+// packs reports whether n elements travel in words of several.
+func packs(t ir.DType, n int) bool { return n > 1 && t.Size() < 4 && n*t.Size() >= 4 }
+
+// loadPacked is loadVector that leaves elements in the words they travel in.
+func (a *asm) loadPacked(t ir.DType, n int, base reg, offset int64, guard reg) []reg {
 	size := t.Size()
 	if n == 1 || n*size < 4 {
 		out := make([]reg, n)
@@ -81,11 +89,16 @@ func (a *asm) loadVector(t ir.DType, n int, base reg, offset int64, guard reg) [
 		}
 		i += w
 	}
-	if size >= 4 {
-		return regs
+	return regs
+}
+
+// apart takes what loadPacked has loaded apart.
+func (a *asm) apart(t ir.DType, n int, words []reg) []reg {
+	if !packs(t, n) {
+		return words
 	}
 	out := make([]reg, 0, n)
-	for _, w := range regs {
+	for _, w := range words {
 		out = append(out, a.unpack(t, w)...)
 	}
 	return out

@@ -205,7 +205,7 @@ func (m *Module) tiledEntry(f tiledForm) (*Entry, error) {
 func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
 	name := "skinny" + f.part.String() + mark(f.turned)
 	if f.part != finish {
-		name = fmt.Sprintf("skinny%dx%dx%d%s_%s%s", f.lines, f.warps, f.steps, f.part, mark(f.turned), mark(f.along))
+		name = fmt.Sprintf("skinny%dx%dx%d%s_%s%d", f.lines, f.warps, f.steps, f.part, mark(f.turned), f.along)
 	}
 	return m.entry(name, f.threads(), func() (*emitter, error) { return emitSkinny(m.k, m.form, f) })
 }

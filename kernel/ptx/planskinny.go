@@ -70,6 +70,24 @@ func (m *Module) stretch(l *kernel.Launch, many map[int]bool, lines int) int {
 	return steps
 }
 
+// along is how many steps of the many are read at once. A warp's lines lie apart, so that
+// each access is one of memory for every thread: by 16 bytes there are the fewest.
+func (m *Module) along(l *kernel.Launch, base []uint64, many map[int]bool, steps int) int {
+	inner := m.form.reduced[len(m.form.reduced)-1]
+	most := 4
+	for arg := range many {
+		if a := &m.k.Args[arg]; a.Access[inner] == kernel.Unit {
+			most = max(most, 16/a.Type.Size())
+		}
+	}
+	for n := min(most, steps); n >= 4; n /= 2 {
+		if m.tree.Chunk%n == 0 && m.neighbours(n, l, base, many, m.form.reduced) {
+			return n
+		}
+	}
+	return 1
+}
+
 // skinnyPart is how many chunks a block sums where a second step adds them.
 const skinnyPart = 4
 
@@ -88,7 +106,7 @@ func (m *Module) planSkinny(p *Plan, l *kernel.Launch, base []uint64, z sizes) e
 	args := map[int]bool{}
 	m.argsOf(args, value)
 	f.steps = m.stretch(l, args, f.lines)
-	f.along = m.tree.Chunk%4 == 0 && m.neighbours(4, l, base, args, m.form.reduced)
+	f.along = m.along(l, base, args, f.steps)
 	blocks := (many + 31) / 32
 	if z.chunks > skinnyWarps {
 		f.part, f.warps = chunks, skinnyPart

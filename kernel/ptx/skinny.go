@@ -25,7 +25,7 @@ type skinnyForm struct {
 	lines  int  // that a thread sums: 1, 2, 4, 8 or 16
 	warps  int  // of a block, which take a chunk each
 	steps  int  // of a stretch, a power of two
-	along  bool // four steps along the group are read at once
+	along  int  // steps along the group that are read at once: 1, or those of 16 bytes
 	part   part
 }
 
@@ -202,13 +202,20 @@ func (e *skinnyEmitter) sumChunk() error {
 	if err != nil {
 		return err
 	}
-	e.op("bar.sync", "0")
+	if e.f.along <= 4 {
+		e.op("bar.sync", "0")
+	}
 	for _, n := range []reg{e.rest, e.left} {
 		e.op("sub.s32", n, n, fmt.Sprint(e.steps))
 	}
 	e.op("add.s64", e.position, e.position, fmt.Sprint(e.steps))
 	if x, z, err = load(); err != nil { // on their way while these are multiplied
 		return err
+	}
+	if e.f.along > 4 {
+		// Words of several elements are taken apart late, in the midst of products: only
+		// what stands before a barrier is asked for before that.
+		e.op("bar.sync", "0")
 	}
 	for q := 0; q < e.steps; q += 4 {
 		for r := range e.sums {
@@ -232,9 +239,9 @@ func (e *skinnyEmitter) hold(tiles []*tile) []map[kernel.Ref][]reg {
 	for _, t := range tiles {
 		h := map[kernel.Ref][]reg{}
 		for _, r := range e.loadsOf(t.refs) {
-			c := classOf(e.k.Body[r].Type)
 			for _, v := range t.vals[r] {
 				if made[v] == "" {
+					c := v.class()
 					made[v] = e.to(c, "mov"+classType[c], v)
 				}
 				h[r] = append(h[r], made[v])
@@ -255,7 +262,7 @@ func (e *skinnyEmitter) keep(held []map[kernel.Ref][]reg, tiles []*tile) {
 					continue
 				}
 				done[held[i][r][n]] = true
-				e.op("mov"+classType[classOf(e.k.Body[r].Type)], held[i][r][n], v)
+				e.op("mov"+classType[v.class()], held[i][r][n], v)
 			}
 		}
 	}

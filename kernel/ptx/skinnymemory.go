@@ -3,6 +3,7 @@ package ptx
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -221,14 +222,11 @@ type manyWalk struct {
 }
 
 func (e *skinnyEmitter) newMany() *manyWalk {
-	m := &manyWalk{e.newWalker(e.many, e.at, ""), 1}
-	if e.f.along {
-		m.n = 4
-	}
-	return m
+	return &manyWalk{e.newWalker(e.many, e.at, ""), e.f.along}
 }
 
-// load brings a stretch. What says whether there is a step stands beside its loads:
+// load brings a stretch: elements in the words they travel in, and once what all steps
+// share. What says whether there is a step stands beside its loads:
 // there are few registers for that.
 func (m *manyWalk) load() ([]*tile, error) {
 	e := m.e
@@ -264,16 +262,12 @@ func (m *manyWalk) load() ([]*tile, error) {
 			arg := int(in.Imm)
 			p, off := t.address(arg)
 			if e.k.Args[arg].Access[e.inner] != kernel.Broadcast {
-				return e.loadVector(in.Type, m.n, p, off, t.guard)
+				return e.loadPacked(in.Type, m.n, p, off, t.guard)
 			}
 			if same[arg] == "" { // the first step is there if any is
 				same[arg] = e.loadOne(in.Type, p, off, t.guard)
 			}
-			out := make([]reg, m.n)
-			for i := range out {
-				out[i] = same[arg]
-			}
-			return out
+			return []reg{same[arg]}
 		}
 		if err := e.evalTile(e.many.loads, t); err != nil {
 			return nil, err
@@ -302,7 +296,12 @@ func (m *manyWalk) values(held []map[kernel.Ref][]reg) ([]reg, error) {
 	for i := range held {
 		t := m.tile(i * m.n)
 		for r, v := range held[i] {
-			t.vals[r] = v
+			in := &e.k.Body[r]
+			if e.k.Args[in.Imm].Access[e.inner] == kernel.Broadcast {
+				t.vals[r] = slices.Repeat(v, m.n)
+			} else {
+				t.vals[r] = e.apart(in.Type, m.n, v)
+			}
 		}
 		if err := e.evalTile(t.refs, t); err != nil {
 			return nil, err
