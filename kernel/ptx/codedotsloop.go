@@ -24,10 +24,10 @@ type codeDots struct {
 type values struct {
 	blockForm
 	t      ir.DType
-	first  []reg // address of the row's first value
-	blocks reg   // bytes from block to block
-	ahead  [][]reg
-	now    []reg // for the step at hand: the scale as f32, minus the zero point
+	first  []reg   // address of the row's first value
+	blocks reg     // bytes from block to block
+	ahead  [][]reg // values on their way: by step that reads some, or all there are
+	now    []reg   // for the step at hand: the scale as f32, minus the zero point
 }
 
 // codeBase is 1.5·2^23 as a float. Below 2^22 an integer added to its bits makes the float
@@ -139,8 +139,8 @@ func (a *asm) bytesAt(base reg, offset int64, inside func(i int) reg) reg {
 	return a.pack(ir.U8, bytes)
 }
 
-// startValues finds the scales or zero points of the lane's rows. Those that all words of
-// a row share are read at once, the others asked for.
+// startValues finds the scales or zero points of the lane's rows, and asks for those of the
+// first round.
 func (e *codeDots) startValues(v *values, i int) {
 	*v = values{blockForm: e.scales, t: e.scale}
 	if i > 0 {
@@ -158,8 +158,9 @@ func (e *codeDots) startValues(v *values, i int) {
 		}
 	}
 	if !v.perBlock {
+		v.ahead = make([][]reg, 1)
 		for _, at := range v.first {
-			v.now = append(v.now, e.meaning(v, e.loadOne(v.t, at, 0, "")))
+			v.ahead[0] = append(v.ahead[0], e.loadOne(v.t, at, 0, ""))
 		}
 		return
 	}
@@ -181,15 +182,19 @@ func (e *codeDots) readValues(v *values, place, step int) {
 
 // nextValues takes the values that the step needs, and asks for those of a round later.
 func (e *codeDots) nextValues(v *values, step int) {
-	if !v.perBlock || step%e.every() != 0 {
-		return
+	if v.perBlock && step%e.every() == 0 {
+		place := step / e.every()
+		e.take(v, place)
+		e.readValues(v, place, step+e.depth)
 	}
-	place := step / e.every()
+}
+
+// take waits for values.
+func (e *codeDots) take(v *values, place int) {
 	v.now = nil
 	for _, r := range v.ahead[place] {
 		v.now = append(v.now, e.meaning(v, r))
 	}
-	e.readValues(v, place, step+e.depth)
 }
 
 // meaning is a value as it is used, in a register of its own.
@@ -215,6 +220,11 @@ func (e *codeDots) loop() {
 	e.stage(start, from)
 	e.op("bar.sync", "0")
 	e.op("mad.lo.u32", e.x, e.lane, 4*e.words(), start)
+	for i := range e.values {
+		if v := &e.values[i]; !v.perBlock { // they have come beside x
+			e.take(v, 0)
+		}
+	}
 	if e.chunks {
 		n = e.to(b32, "min.u32", left, e.chunk)
 		e.op("sub.u32", left, left, n)
