@@ -65,6 +65,7 @@ const (
 	codeMostWarps = 4
 	codeXBytes    = 32 << 10 // of x in shared memory, at most
 	codeAhead     = 96       // registers for what is on its way, at most
+	codeLoop      = 1050     // instructions of a round, about: many more miss the instruction cache
 )
 
 // words and rows are how many of both a lane takes in a step.
@@ -107,6 +108,21 @@ func (f *codeForm) ahead() int {
 	for _, b := range []blockForm{f.scales, f.zeros} {
 		if b.perBlock {
 			n += f.depth / f.every() * f.lanesRows(b)
+		}
+	}
+	return n
+}
+
+// instructions are about how many a step takes.
+func (f *codeForm) instructions() int {
+	chains, words := 4*f.lines*(2+f.halves()), f.lines*f.words()
+	n := 8 + chains + words*(f.halves()+f.lanesRows(f.zeros)) + f.lines*f.halves()
+	if f.bits == 4 {
+		n += 3 * f.rows() * f.words()
+	}
+	for _, b := range []blockForm{f.scales, f.zeros} {
+		if b.perBlock {
+			n += 6 * f.lanesRows(b) / f.every()
 		}
 	}
 	return n
@@ -225,7 +241,8 @@ func (f *codeForm) staging(first uint64, k, bytes int) int {
 }
 
 // fit makes blocks small enough for all multiprocessors to have one, and reads as far
-// ahead as registers allow: further if few rows are read at a time.
+// ahead as registers and the length of a round allow: further if few rows are read at a
+// time.
 func (f *codeForm) fit(sms, n, tiles int64) {
 	f.warps = codeMostWarps
 	for f.warps > 1 && 4*tiles*ceil(n, int64(f.warps*codeWarpRows)) < 3*sms {
@@ -238,7 +255,7 @@ func (f *codeForm) fit(sms, n, tiles int64) {
 	if f.read == codeBytes {
 		f.depth = 4
 	}
-	for f.depth > 1 && f.ahead() > codeAhead {
+	for f.depth > 1 && (f.ahead() > codeAhead || f.depth*f.instructions() > codeLoop) {
 		f.depth /= 2
 	}
 }

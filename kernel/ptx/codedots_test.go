@@ -152,6 +152,8 @@ func TestCodeDotsForms(t *testing.T) {
 	}{
 		{codeForm{bits: 8, lines: 1}, 0, 4096, 4096, 4096, codeVectors, 16, 4, 16},
 		{codeForm{bits: 8, lines: 1}, 0, 4096, 4096, 11008, codeVectors, 16, 4, 8},
+		{codeForm{bits: 8, lines: 8}, 0, 4096, 4096, 4096, codeWords, 16, 4, 8},
+		{codeForm{bits: 4, lines: 8}, 0, 4096, 2048, 4096, codeWords, 16, 4, 4},
 		{codeForm{bits: 8, lines: 3}, 0, 4096, 4096, 1024, codeWords, 16, 1, 16},
 		{codeForm{bits: 4, lines: 1, block: 4}, 0, 4096, 2048, 2048, codeVectors, 16, 2, 16},
 		{codeForm{bits: 4, lines: 1, block: 3}, 0, 4080, 2040, 4096, codeWords, 4, 4, 16},
