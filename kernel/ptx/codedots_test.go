@@ -126,8 +126,9 @@ func TestCodeDots(t *testing.T) {
 		sized(1, k, 5, 0, 8, 64, 128)
 	}
 	for _, k := range []int{7, 64, 100, 500} {
-		sized(3, k, 3, 0, 24, 40, 2048)
+		sized(3, k, 3, 0, 24, 40, 192, 2048)
 	}
+	sized(1, 4200, 3, 2048) // a block of several rounds
 	for _, rows := range []int{2, 4, 5, 6, 7, 8, 9, 12, 17} {
 		sized(rows, 192, 35, 0, 64)
 	}
