@@ -124,18 +124,20 @@ func (x *nodeTexts) CopyOut(dst, src []byte) error {
 	return x.texts.CopyOut(dst, src)
 }
 
-func (x *nodeTexts) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, err error) {
+var _ cpu.NodeRunner = (*nodeTexts)(nil)
+
+func (x *nodeTexts) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, err := x.natives.Plan(n, append(in[:len(in):len(in)], out...))
 	if p == nil || err != nil {
-		return false, err
+		return false, 0, err
 	}
 	for _, s := range p.Steps {
 		x.entries[s.Entry.Text] = s.Entry
 	}
 	x.nodes[n.Row.Name]++
-	return true, nil
+	return true, 0, nil
 }
 
 // TestCodesStay: products with quantized weights run on the GPU as a whole: nothing of
