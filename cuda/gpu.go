@@ -59,7 +59,7 @@ var (
 // clusters, as 1000 times the major version of CUDA plus 10 times the minor one.
 const (
 	leastDriver  = 11080
-	matrixDriver = 12010
+	hopperDriver = 12010
 )
 
 // spare is the memory of a GPU that is left to code, contexts and others.
@@ -69,8 +69,8 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}, mapped: map[driver.Ptr]bool{}}
 	if v := lib.Version(); v < leastDriver {
 		return nil, fmt.Errorf("the driver is one of CUDA %d.%d, at least %d.%d is needed", v/1000, v%1000/10, leastDriver/1000, leastDriver%1000/10)
-	} else if v < matrixDriver {
-		g.target.NoMatrix = true
+	} else if v < hopperDriver {
+		g.target.NoHopper = true
 	}
 	if g.id == "" {
 		g.id = "cuda:" + strconv.Itoa(o.Index)

@@ -63,7 +63,7 @@ func newAttention(c *nativeCall, fold bool) *attention {
 // flashes reports whether flash kernels take the node.
 func (a *attention) flashes() bool {
 	t := float32(a.scale * math.Log2E)
-	return a.target.Major == 9 && !a.target.NoMatrix && isHalf(a.tensors[0].Type.DType) && a.d <= flashWidth && a.e <= flashWidth && t >= 0x1p-100 && t <= 0x1p100
+	return a.target.hopper() && isHalf(a.tensors[0].Type.DType) && a.d <= flashWidth && a.e <= flashWidth && t >= 0x1p-100 && t <= 0x1p100
 }
 
 // form is what the variants for a node have in common.

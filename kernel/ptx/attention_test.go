@@ -120,7 +120,7 @@ func TestAttentionRefused(t *testing.T) {
 		"no queries":               {hopper, nil, attentionNode(ir.BF16, 1, 1, 1, 0, 9, 64, 64), false},
 		"an older device":          {Target{Major: 8}, nil, good(), true},
 		"a newer device":           {Target{Major: 10}, nil, good(), true},
-		"drivers without the text": {Target{Major: 9, NoMatrix: true}, nil, good(), true},
+		"drivers without the text": {Target{Major: 9, NoHopper: true}, nil, good(), true},
 	} {
 		for row, in := range map[string][]placed{"attention": c.in[:3], "attention_grad_q": c.in, "attention_grad_kv": c.in} {
 			p, _, _ := planNode(t, c.target, row, c.attrs, in...)

@@ -79,10 +79,9 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	case "vote":
 		return need(3, b32, pred, b32)
 	case "cp":
-		if len(in.args) < 2 { // of a group of copies
+		if in.op == "cp.async.commit_group" {
 			return 0, false, nil, nil
 		}
-		return 0, false, []class{addressClass(in, 0), b64, b32, b32}, nil
 	}
 	if !ok {
 		return 0, false, nil, fmt.Errorf("unknown type .%s", last)
@@ -205,8 +204,10 @@ func (c *checker) inst(in *inst) error {
 		}
 		return nil
 	}
-	if done, err := c.hopper(in); done || err != nil {
-		return err
+	for _, known := range []func(*inst) (bool, error){c.hopper, c.warp} {
+		if done, err := known(in); done || err != nil {
+			return err
+		}
 	}
 	dst, hasDst, src, err := signature(in)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func TestExactAttention(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	pick := func(list ...int) int { return list[rng.IntN(len(list))] }
-	x := NewNatives(Target{Major: 9, NoMatrix: true})
+	x := NewNatives(Target{Major: 9, NoHopper: true})
 	rounds := 10
 	if testing.Short() {
 		rounds = 4
@@ -84,7 +84,7 @@ func TestExactAttention(t *testing.T) {
 // its multiprocessor: on the smallest ones gradients of wide heads are left to others.
 func TestExactAttentionText(t *testing.T) {
 	texts := map[string]bool{}
-	for _, target := range []Target{{Major: 8, Minor: 6}, {Major: 9, NoMatrix: true}} {
+	for _, target := range []Target{{Major: 8, Minor: 6}, {Major: 9, NoHopper: true}} {
 		for _, dt := range []ir.DType{ir.F32, ir.BF16} {
 			for _, size := range [][2]int{{128, 128}, {64, 64}, {3, 65}} {
 				for _, attrs := range [][]ir.Named{nil, ir.A("causal", true, "window", 7)} {

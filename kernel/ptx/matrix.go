@@ -16,7 +16,7 @@ import (
 type matrixForm struct {
 	cols         int // of a tile: 128 or 256
 	turnX, turnZ bool
-	pairs        bool // results and what goes with them move along columns as vectors
+	pairs        bool // see unitEmitter
 }
 
 const (
@@ -32,19 +32,17 @@ func (f matrixForm) slab() int   { return slabX + 2*f.cols*matrixDepth }
 func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
 
 type matrixEmitter struct {
-	*tiledEmitter
+	*unitEmitter
 	m     matrixForm
 	ring  reg // shared address of the slabs, 32 bits
 	full  reg // and of the barriers that tell that a slab is there,
 	empty reg // or was used
 	kt    reg // slabs of the group, 32 bits
-	warp  reg
-	lane  reg
 }
 
 // emitMatrix writes one variant of a product.
 func emitMatrix(k *kernel.Kernel, p *product, form matrixForm) (*emitter, error) {
-	e := &matrixEmitter{tiledEmitter: newTiled(k, p), m: form}
+	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), tall: matrixRows, wide: form.cols, pairs: form.pairs}, m: form}
 	e.maps = 2
 	e.dynamic = form.stages()*form.slab() + 16*form.stages() + 1024
 	e.start()
@@ -125,30 +123,14 @@ func (e *matrixEmitter) advance(r ringState) {
 // eachTile runs f for every tile of the block: e.row0, e.col0 and the batch are those
 // of the tile.
 func (e *matrixEmitter) eachTile(f func(batch reg) error) error {
-	count := func(n reg, of int) reg {
-		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
-	}
-	tm, tn := count(e.rows, matrixRows), count(e.cols, e.m.cols)
-	plane := e.to(b32, "mul.lo.u32", tm, tn)
+	tm, tn, plane := e.tileCounts()
 	all := e.to(b32, "mul.lo.u32", plane, e.slotReg32(slotItems, 0))
 	id := e.to(b32, "mov.u32", "%ctaid.x")
 	step := e.to(b32, "mov.u32", "%nctaid.x")
 	loop, end := e.label(), e.label()
 	e.opIf(e.to(pred, "setp.ge.u32", id, all), "bra", end)
 	e.place(loop)
-	batch := e.to(b32, "div.u32", id, plane)
-	in := e.to(b32, "sub.u32", id, e.to(b32, "mul.lo.u32", batch, plane))
-	// Sixteen tile rows at a time share what they read of both operands.
-	band := e.to(b32, "mul.lo.u32", tn, "16")
-	g := e.to(b32, "div.u32", in, band)
-	first := e.to(b32, "mul.lo.u32", g, "16")
-	high := e.to(b32, "min.u32", e.to(b32, "sub.u32", tm, first), "16")
-	in = e.to(b32, "sub.u32", in, e.to(b32, "mul.lo.u32", g, band))
-	col := e.to(b32, "div.u32", in, high)
-	row := e.to(b32, "add.u32", first, e.to(b32, "sub.u32", in, e.to(b32, "mul.lo.u32", col, high)))
-	e.row0 = e.to(b64, "mul.wide.u32", row, fmt.Sprint(matrixRows))
-	e.col0 = e.to(b64, "mul.wide.u32", col, fmt.Sprint(e.m.cols))
-	if err := f(batch); err != nil {
+	if err := f(e.enterTile(id, tm, tn, plane)); err != nil {
 		return err
 	}
 	e.op("add.u32", id, id, step)
@@ -248,6 +230,6 @@ func (e *matrixEmitter) consume() error {
 		e.opIf(e.to(pred, "setp.lt.u32", k, e.kt), "bra", loop)
 		e.op("wgmma.wait_group.sync.aligned", "0")
 		e.opIf(leader, "mbarrier.arrive.shared::cta.b64", "_", mem(used, 0))
-		return e.results(acc)
+		return e.results(acc, e.to(b32, "shl.b32", e.warp, "4"), e.col0)
 	})
 }

@@ -62,7 +62,7 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 is that of the matrix units here.
-	m := &Module{k: shortenExp(k.Widened()), target: target, pairs: isPairs(k) && target.Major == 9 && !target.NoMatrix, entries: map[string]*Entry{}}
+	m := &Module{k: shortenExp(k.Widened()), target: target, pairs: isPairs(k), entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
@@ -84,7 +84,12 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	case tiled:
 		_, err = m.tiledEntry(squareTile(4, 4))
 	case matrix:
-		if _, err = m.matrixEntry(matrixForm{cols: 128}); err == nil {
+		if target.hopper() {
+			_, err = m.matrixEntry(matrixForm{cols: 128})
+		} else {
+			_, err = m.warpEntry(warpForms.flat.ring(target.shared()))
+		}
+		if err == nil {
 			_, err = m.sequentialEntry()
 		}
 		for i := 0; i < 2 && err == nil; i++ {
@@ -213,6 +218,11 @@ func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
 func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
 	name := fmt.Sprintf("matrix%d_%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
 	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, f) })
+}
+
+func (m *Module) warpEntry(f warpForm) (*Entry, error) {
+	name := fmt.Sprintf("warps%dx%d_%dx%d_%s%s%s", f.rows, f.cols, f.depth, f.stages, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
+	return m.entry(name, warpThreads, func() (*emitter, error) { return emitWarps(m.k, m.form, f) })
 }
 
 func (m *Module) elementwiseEntry(width int, loose argSet) (*Entry, error) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -245,21 +247,25 @@ func (n *nativeNode) check(t testing.TB, x *Natives) {
 	}
 }
 
-var assembled = map[string]bool{}
+var assembled sync.Map // by text
 
 // assemble runs the assembler of the CUDA toolkit over a text it has not seen, where
-// there is one.
+// there is one, for the architecture that the text names.
 func assemble(t testing.TB, e *Entry) {
 	tool := os.Getenv("SINTER_PTXAS")
-	if tool == "" || assembled[e.Text] {
+	if tool == "" {
 		return
 	}
-	assembled[e.Text] = true
+	if _, seen := assembled.LoadOrStore(e.Text, true); seen {
+		return
+	}
+	_, arch, _ := strings.Cut(e.Text, ".target ")
+	arch, _, _ = strings.Cut(arch, "\n")
 	f := filepath.Join(t.TempDir(), "n.ptx")
 	if err := os.WriteFile(f, []byte(e.Text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(tool, "-v", "-arch=sm_90", "-o", f+".cubin", f).CombinedOutput()
+	out, err := exec.Command(tool, "-v", "-arch="+arch, "-o", f+".cubin", f).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s\n%s", e.Name, err, out, e.Text)
 	}

@@ -6,23 +6,25 @@ import "fmt"
 type slotKind uint8
 
 const (
-	slotExtent       slotKind = iota // extent of axis i
-	slotStart                        // first logical index of axis i
-	slotFull                         // unsliced extent of axis i
-	slotPointer                      // address of the first element of argument i
-	slotStride                       // bytes from one element of argument i to the next along axis j
-	slotGatherStride                 // bytes, along the gathered axis of argument i
-	slotGatherExtent                 // extent of the gathered axis of argument i
-	slotScalar                       // scalar parameter i
-	slotItems                        // number of work items: threads, rows or columns
-	slotGroup                        // number of elements of the reduced group
-	slotChunks                       // number of chunks of the group
-	slotScratch                      // address of scratch memory, 0 if none
-	slotFault                        // address of the fault word, 0 if none
-	slotInner                        // work items along the innermost axis
-	slotRows                         // rows of a matrix of results
-	slotColumns                      // and its columns
-	slotNumber                       // number i of a native kernel, which says what it is
+	slotExtent        slotKind = iota // extent of axis i
+	slotStart                         // first logical index of axis i
+	slotFull                          // unsliced extent of axis i
+	slotPointer                       // address of the first element of argument i
+	slotStride                        // bytes from one element of argument i to the next along axis j
+	slotGatherStride                  // bytes, along the gathered axis of argument i
+	slotGatherExtent                  // extent of the gathered axis of argument i
+	slotScalar                        // scalar parameter i
+	slotItems                         // number of work items: threads, rows or columns
+	slotGroup                         // number of elements of the reduced group
+	slotChunks                        // number of chunks of the group
+	slotScratch                       // address of scratch memory, 0 if none
+	slotFault                         // address of the fault word, 0 if none
+	slotInner                         // work items along the innermost axis
+	slotRows                          // rows of a matrix of results
+	slotColumns                       // and its columns
+	slotNumber                        // number i of a native kernel, which says what it is
+	slotOperand                       // address of operand i of a product, wherever it lies
+	slotOperandStride                 // bytes from its lines or steps to the next, and between its matrices
 )
 
 // slot is one 8-byte kernel parameter.
@@ -63,6 +65,10 @@ func (s slot) String() string {
 		return "rows"
 	case slotColumns:
 		return "columns"
+	case slotOperand:
+		return fmt.Sprintf("operand %d", s.i)
+	case slotOperandStride:
+		return fmt.Sprintf("operand %d stride %d", s.i, s.j)
 	case slotNumber:
 		return fmt.Sprintf("number %d", s.i)
 	default:

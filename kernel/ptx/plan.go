@@ -31,6 +31,8 @@ type Step struct {
 	Params []uint64
 	Maps   []TensorMap // Entry.Maps of them
 
+	operands []lying // of a product whose warps copy them
+
 	at uint64 // place of the step's scratch memory
 
 	// Of a step that computes an operand into scratch memory: the arguments of the whole
@@ -53,10 +55,17 @@ func (p *Plan) Bind(scratch, fault uint64) {
 				m.Base = scratch + m.Offset
 			}
 		}
+		for i := range s.operands {
+			if o := &s.operands[i]; o.arg < 0 {
+				o.base = scratch + o.place
+			}
+		}
 		for i, sl := range s.Entry.slots {
 			switch sl.kind {
 			case slotScratch:
 				s.Params[i] = scratch + s.at
+			case slotOperand:
+				s.Params[i] = s.operands[sl.i].base
 			case slotFault:
 				s.Params[i] = fault
 			case slotPointer:
@@ -81,6 +90,7 @@ func DecodeFault(word uint64) (code kernel.FaultCode, linear int64) {
 type sizes struct {
 	items, group, chunks, inner int64
 	rows, cols                  int64
+	operands                    []lying // of a product whose warps copy them
 }
 
 // Plan decides how to run one launch whose argument i lies in device memory
@@ -250,7 +260,7 @@ func (p *Plan) add(m *Module, e *Entry, l *kernel.Launch, base []uint64, z sizes
 	for i, s := range e.slots {
 		params[i] = m.slotValue(s, l, base, z)
 	}
-	p.Steps = append(p.Steps, Step{Entry: e, GridX: uint32(x), GridY: uint32(y), Params: params})
+	p.Steps = append(p.Steps, Step{Entry: e, GridX: uint32(x), GridY: uint32(y), Params: params, operands: z.operands})
 }
 
 func (m *Module) slotValue(s slot, l *kernel.Launch, base []uint64, z sizes) uint64 {
@@ -290,6 +300,8 @@ func (m *Module) slotValue(s slot, l *kernel.Launch, base []uint64, z sizes) uin
 		return uint64(z.rows)
 	case slotColumns:
 		return uint64(z.cols)
+	case slotOperandStride:
+		return uint64(z.operands[s.i].strides[s.j])
 	}
-	return 0 // scratch and fault word, bound later
+	return 0 // scratch, fault word and operands of a product, bound later
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // isPairs reports whether a kernel is a product of bf16, whose order of summation is
-// that of the device's matrix units, where it has those.
+// that of the device's matrix units.
 func isPairs(k *kernel.Kernel) bool {
 	for _, r := range k.Reductions {
 		if r.Kind == kernel.PairDot {
@@ -18,48 +18,52 @@ func isPairs(k *kernel.Kernel) bool {
 	return false
 }
 
-// planMatrix launches a product on the matrix units. An operand that the copy engine
-// takes is read where it lies; another one is computed into scratch memory first, in
-// the order that the engine takes. Which it is changes no bit.
+// planMatrix launches a product on the matrix units. An operand that copies of 16 bytes
+// take is read where it lies; another one is computed into scratch memory first, in an
+// order that they take. Which it is changes no bit.
 func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	z := m.reduceSizes(l)
 	if z.group == 0 {
 		return m.planSequential(p, l, base)
 	}
 	z.rows, z.cols = extent(l, m.form.rows), extent(l, m.form.cols)
-	batch := extent(l, m.form.batch)
-	f := matrixForm{cols: 256}
-	tiles := func(cols int64) int64 {
-		return batch * ((z.rows + matrixRows - 1) / matrixRows) * ((z.cols + cols - 1) / cols)
-	}
-	if tiles(256) < m.target.sms() {
-		f.cols = 128
-	}
-	n := tiles(int64(f.cols))
-	if n > math.MaxInt32 || batch > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
+	z.items = extent(l, m.form.batch)
+	if z.items > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	var maps [2]TensorMap
-	for i, lines := range []int32{matrixRows, int32(f.cols)} {
-		t, turned, ok := m.tensorMap(l, base, i, lines)
-		if !ok {
-			var err error
-			turned = m.liesTurned(i)
-			if t, err = m.packed(p, l, base, i, lines, turned); err != nil {
-				return err
-			}
-		}
-		maps[i] = t
-		*[]*bool{&f.turnX, &f.turnZ}[i] = turned
+	if m.target.hopper() {
+		return m.planHopper(p, l, base, z)
 	}
+	return m.planWarps(p, l, base, z)
+}
+
+// unitTiles is how many tiles the results of all batches have.
+func (z sizes) unitTiles(tall, wide int64) int64 {
+	return z.items * ((z.rows + tall - 1) / tall) * ((z.cols + wide - 1) / wide)
+}
+
+// planHopper launches a product in Hopper's form.
+func (m *Module) planHopper(p *Plan, l *kernel.Launch, base []uint64, z sizes) error {
+	f := matrixForm{cols: 256}
+	if z.unitTiles(matrixRows, 256) < m.target.sms() {
+		f.cols = 128
+	}
+	n := z.unitTiles(matrixRows, int64(f.cols))
+	if n > math.MaxInt32 {
+		return m.halve(p, l, base, m.planMatrix)
+	}
+	x, z1, err := m.located(p, l, base)
+	if err != nil {
+		return err
+	}
+	f.turnX, f.turnZ = x.turned, z1.turned
 	f.pairs = m.vectorResults(l, base)
 	e, err := m.matrixEntry(f)
 	if err != nil {
 		return err
 	}
-	z.items = batch
 	p.add(m, e, l, base, z, min(n, m.target.sms()), 1)
-	p.Steps[len(p.Steps)-1].Maps = maps[:]
+	p.Steps[len(p.Steps)-1].Maps = []TensorMap{x.boxes(matrixRows), z1.boxes(f.cols)}
 	return nil
 }
 
@@ -77,50 +81,81 @@ func (m *Module) operand(i int) kernel.Ref {
 	return m.k.Body[[]kernel.Ref{dot.A, dot.B}[i]].A
 }
 
-// tensorMap describes an operand that is a matrix in memory. turned says that the
-// elements of a line, not those of the group, lie apart.
-func (m *Module) tensorMap(l *kernel.Launch, base []uint64, i int, lines int32) (t TensorMap, turned, ok bool) {
+// lying is where an operand of a product on matrix units lies: a matrix for each number of
+// the batch, whose elements are neighbours along one axis and lie at multiples of 16 bytes
+// along the others.
+type lying struct {
+	arg     int    // of the kernel, -1 in scratch memory
+	base    uint64 // address of the first element, in scratch memory once that is bound
+	place   uint64 // there
+	turned  bool   // lines, not the steps of the group, are neighbours
+	extents [3]int64
+	strides [2]int64 // bytes: from a line to the next, or a step where it is turned, and from matrix to matrix
+}
+
+// boxes describes an operand to the copy engine, which brings so many lines at once.
+func (o lying) boxes(lines int) TensorMap {
+	t := TensorMap{Arg: o.arg, Base: o.base, Offset: o.place, Extents: [4]int64{o.extents[0], o.extents[1], o.extents[2]},
+		Strides: [3]int64{o.strides[0], o.strides[1]}, Box: [4]int32{matrixDepth, int32(lines), 1}}
+	if o.turned {
+		t.Box[1] = matrixDepth
+	}
+	return t
+}
+
+// located finds both operands, or adds steps that compute them to where they are found then.
+func (m *Module) located(p *Plan, l *kernel.Launch, base []uint64) (x, z lying, err error) {
+	for i, to := range []*lying{&x, &z} {
+		var ok bool
+		if *to, ok = m.inPlace(l, base, i); ok {
+			continue
+		}
+		if *to, err = m.packed(p, l, base, i); err != nil {
+			return x, z, err
+		}
+	}
+	return x, z, nil
+}
+
+// inPlace describes an operand that is a matrix in memory, if copies can take it from there.
+// The copy engine takes no strides that are 0 or less, or of 1 TB.
+func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bool) {
 	ld := &m.k.Body[m.operand(i)]
 	if ld.Op != kernel.OpLoad || len(m.side(i)) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
-		return t, false, false
+		return t, false
 	}
 	arg, axis := int(ld.Imm), m.side(i)[0]
 	a, o := &m.k.Args[arg], &l.Args[arg]
+	stride := func(axis int) int64 {
+		if a.Access[axis] == kernel.Broadcast {
+			return 0
+		}
+		return 2 * o.Strides[axis]
+	}
 	k := m.form.reduced[0]
 	near, across := k, axis
-	if turned = a.Access[k] != kernel.Unit; turned {
+	t = lying{arg: arg, base: base[arg] + uint64(2*o.Offset), turned: a.Access[k] != kernel.Unit}
+	if t.turned {
 		near, across = axis, k
 	}
-	t = TensorMap{Arg: arg, Base: base[arg] + uint64(2*o.Offset)}
-	if a.Access[near] != kernel.Unit || t.Base%16 != 0 {
-		return t, turned, false
+	if a.Access[near] != kernel.Unit || t.base%16 != 0 {
+		return t, false
 	}
-	t.Extents = [4]int64{l.Extents[near], l.Extents[across], 1}
-	t.Strides = [3]int64{2 * o.Strides[across], 2 * o.Strides[across] * l.Extents[across]}
+	t.extents = [3]int64{l.Extents[near], l.Extents[across], 1}
+	t.strides = [2]int64{stride(across), stride(across) * l.Extents[across]}
 	if l.Extents[across] == 1 { // whatever its stride
-		t.Strides[0] = (2*l.Extents[near] + 15) &^ 15
-		t.Strides[1] = t.Strides[0]
+		t.strides[0] = (2*l.Extents[near] + 15) &^ 15
+		t.strides[1] = t.strides[0]
 	}
-	t.Box = [4]int32{matrixDepth, lines, 1}
-	if turned {
-		t.Box[1] = matrixDepth
+	if len(m.form.batch) == 1 && l.Extents[m.form.batch[0]] > 1 {
+		t.extents[2], t.strides[1] = l.Extents[m.form.batch[0]], stride(m.form.batch[0])
 	}
-	if len(m.form.batch) == 1 {
-		b := m.form.batch[0]
-		if o.Strides[b] == 0 && l.Extents[b] > 1 {
-			return t, turned, false
-		}
-		t.Extents[2] = l.Extents[b]
-		if l.Extents[b] > 1 {
-			t.Strides[1] = 2 * o.Strides[b]
+	for _, s := range t.strides {
+		if s%16 != 0 || m.target.hopper() && (s <= 0 || s >= 1<<40) {
+			return t, false
 		}
 	}
-	for _, s := range t.Strides[:2] {
-		if s <= 0 || s%16 != 0 || s >= 1<<40 {
-			return t, turned, false
-		}
-	}
-	return t, turned, true
+	return t, true
 }
 
 // liesTurned reports whether what an operand is computed from lies with neighbouring
@@ -192,7 +227,8 @@ func (m *Module) newPacking(i int, turned bool) (*packing, error) {
 // packed adds steps that compute an operand into scratch memory: what lies side by
 // side, the group or neighbouring lines, at multiples of 16 bytes, batches behind each
 // other.
-func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines int32, turned bool) (t TensorMap, err error) {
+func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int) (t lying, err error) {
+	turned := m.liesTurned(i)
 	c, err := m.packingOf(i, turned)
 	if err != nil {
 		return t, err
@@ -249,18 +285,16 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, lines i
 	}
 	place := uint64(p.Scratch)
 	p.Scratch += (2*line*across*batch + 255) &^ 255
+	own := uint64(p.Scratch) // memory of the steps' own
+	p.Scratch += (made.Scratch + 255) &^ 255
 	for _, s := range made.Steps {
+		s.at = own
 		s.of = append(of, -1)
 		s.place = place
 		s.relative = append([]uint64(nil), s.Params...)
 		p.Steps = append(p.Steps, s)
 	}
-	t = TensorMap{Arg: -1, Base: place, Offset: place, Extents: [4]int64{near, across, batch},
-		Strides: [3]int64{2 * line, 2 * line * across}, Box: [4]int32{matrixDepth, lines, 1}}
-	if turned {
-		t.Box[1] = matrixDepth
-	}
-	return t, nil
+	return lying{arg: -1, base: place, place: place, turned: turned, extents: [3]int64{near, across, batch}, strides: [2]int64{2 * line, 2 * line * across}}, nil
 }
 
 // vectorResults reports whether results are stored eight at a time, and what goes with

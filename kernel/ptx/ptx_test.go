@@ -163,23 +163,7 @@ func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[
 		return names
 	}
 	seen[texts] = true
-	const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
-	word := make([]byte, 8)
-	sim.buffers = append(sim.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
-	plan.Bind(scratch, fault)
-	for _, st := range plan.Steps {
-		if err := Check(st.Entry.Text); err != nil {
-			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
-		}
-		pr, err := load(st.Entry.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pr.dynamic = st.Entry.Shared
-		if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
-			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
-		}
-	}
+	word := sim.runPlan(t, plan)
 	for i, b := range c.Buffers {
 		if !b.Out {
 			continue
@@ -195,6 +179,30 @@ func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[
 		}
 	}
 	return names
+}
+
+// runPlan runs the steps of a plan, and returns the word of faults.
+func (s *simulator) runPlan(t testing.TB, plan *Plan) []byte {
+	t.Helper()
+	const scratch, fault = 0x5_0000_0000_00, 0x6_0000_0000_00
+	word := make([]byte, 8)
+	s.buffers = append(s.buffers, simBuffer{scratch, make([]byte, plan.Scratch)}, simBuffer{fault, word})
+	plan.Bind(scratch, fault)
+	for _, st := range plan.Steps {
+		if err := Check(st.Entry.Text); err != nil {
+			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+		}
+		assemble(t, st.Entry)
+		pr, err := load(st.Entry.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pr.dynamic = st.Entry.Shared
+		if err := s.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
+			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
+		}
+	}
+	return word
 }
 
 // TestAssembler runs the assembler of the CUDA toolkit over all texts, where

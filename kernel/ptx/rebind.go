@@ -80,5 +80,10 @@ func (p *Plan) move(params []uint64) {
 				m.Base += p.moved[m.Arg]
 			}
 		}
+		for j := range s.operands {
+			if o := &s.operands[j]; o.arg >= 0 {
+				o.base += p.moved[o.arg]
+			}
+		}
 	}
 }

@@ -72,7 +72,7 @@ type step struct {
 	dst   int // of a poll
 	src   int
 	lane  int
-	warp  func(lanes []*thread)
+	warp  func(s *simulator, lanes []*thread) error
 }
 
 const (
@@ -150,14 +150,20 @@ func load(text string) (*program, error) {
 			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[1].value)
 		case in.op == "ret":
 			st.kind = stepExit
+		case strings.HasPrefix(in.op, "ldmatrix."):
+			st.kind = stepWarp
+			st.warp, err = pr.readMatrices(in)
+		case strings.HasPrefix(in.op, "mma."):
+			st.kind = stepWarp
+			st.warp, err = pr.multiplyMatrices(in)
 		case strings.HasPrefix(in.op, "shfl"), strings.HasPrefix(in.op, "vote"), in.op == "bar.warp.sync":
 			st.kind = stepWarp
 			st.warp = pr.together(in)
 		default:
 			st.run, err = pr.compile(in)
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %s: %w", in.line, in.op, err)
-			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %s: %w", in.line, in.op, err)
 		}
 		pr.steps = append(pr.steps, st)
 	}
@@ -325,7 +331,9 @@ func (s *simulator) warp(pr *program, lanes []*thread) error {
 				return fmt.Errorf("lanes at different steps of their warp")
 			}
 		}
-		st.warp(lanes)
+		if err := st.warp(s, lanes); err != nil {
+			return fmt.Errorf("line %d: %s: %w", st.in.line, st.in.op, err)
+		}
 		for _, t := range lanes {
 			t.at = nil
 			t.pc++
@@ -334,9 +342,9 @@ func (s *simulator) warp(pr *program, lanes []*thread) error {
 }
 
 // together is the meaning of an instruction of a whole warp.
-func (pr *program) together(in *inst) func(lanes []*thread) {
+func (pr *program) together(in *inst) func(s *simulator, lanes []*thread) error {
 	if in.op == "bar.warp.sync" {
-		return func([]*thread) {}
+		return func(*simulator, []*thread) error { return nil }
 	}
 	dst, src := pr.index(in.args[0].name), pr.index(in.args[1].name)
 	var result func(vals *[32]uint64, lane int) uint64
@@ -361,7 +369,7 @@ func (pr *program) together(in *inst) func(lanes []*thread) {
 	default:
 		panic(in.op)
 	}
-	return func(lanes []*thread) {
+	return func(_ *simulator, lanes []*thread) error {
 		var vals [32]uint64
 		for i, t := range lanes {
 			vals[i] = t.r[src] & 0xffffffff
@@ -369,6 +377,7 @@ func (pr *program) together(in *inst) func(lanes []*thread) {
 		for i, t := range lanes {
 			t.r[dst] = result(&vals, i)
 		}
+		return nil
 	}
 }
 
@@ -419,6 +428,11 @@ func (s *simulator) memory(addr uint64, size int) ([]byte, error) {
 	if addr%uint64(size) != 0 && size <= 16 {
 		return nil, fmt.Errorf("address %#x is not aligned to %d", addr, size)
 	}
+	return s.bytes(addr, size)
+}
+
+// bytes is memory at any address.
+func (s *simulator) bytes(addr uint64, size int) ([]byte, error) {
 	if addr >= simClusterBase {
 		n, off := (addr-simClusterBase)/simClusterStep, (addr-simClusterBase)%simClusterStep
 		if n >= uint64(len(s.cluster)) {

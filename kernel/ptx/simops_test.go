@@ -138,8 +138,8 @@ func (pr *program) compileSplit(in *inst, last string) (func(*simulator, *thread
 	}, nil
 }
 
-// compileCopy is cp.async: bytes to shared memory, or zeros, which are there when the
-// thread has waited for the group of copies that they belong to.
+// compileCopy is cp.async: bytes to shared memory, and zeros where fewer are read, which are
+// there when the thread has waited for the group of copies that they belong to.
 func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error) {
 	switch in.op {
 	case "cp.async.commit_group":
@@ -167,8 +167,14 @@ func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error
 			return err
 		}
 		data := make([]byte, bytes)
-		if t.r[n] != 0 {
-			src, err := s.memory(t.r[from]+uint64(in.args[1].value), bytes)
+		if size := t.r[n]; size > uint64(bytes) {
+			return fmt.Errorf("%d bytes are read for %d", size, bytes)
+		} else if size > 0 {
+			at := t.r[from] + uint64(in.args[1].value)
+			if at%uint64(bytes) != 0 || at >= simSharedBase {
+				return fmt.Errorf("a copy of %d bytes from %#x", bytes, at)
+			}
+			src, err := s.bytes(at, int(size))
 			if err != nil {
 				return err
 			}

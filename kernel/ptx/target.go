@@ -8,9 +8,10 @@ type Target struct {
 	Major, Minor int
 	// Multiprocessors is used to decide when work is split; 0 means 132.
 	Multiprocessors int
-	// NoMatrix leaves the matrix units and clusters alone, for drivers that do not take
-	// their text. Products of bf16 then are those of f32.
-	NoMatrix bool
+	// NoHopper leaves alone what only Hopper has, the matrix units of four warps, tensor maps
+	// and clusters, for drivers that do not take their text: a device of 9.x then runs as later
+	// ones do.
+	NoHopper bool
 }
 
 // Unsupported says why a kernel or a launch is refused.
@@ -30,8 +31,13 @@ func (t Target) sms() int64 {
 	return 132
 }
 
+// hopper reports whether products on matrix units take Hopper's own form, and attention
+// its own kernels. Everywhere else products take the form of a warp, which all devices in
+// use have.
+func (t Target) hopper() bool { return t.Major == 9 && !t.NoHopper }
+
 // clusters reports whether blocks run in clusters.
-func (t Target) clusters() bool { return t.Major >= 9 && !t.NoMatrix }
+func (t Target) clusters() bool { return t.Major >= 9 && !t.NoHopper }
 
 // isa is the version of the PTX language in use: the first that knows sm_90,
 // so that every driver since CUDA 11.8 accepts the text.

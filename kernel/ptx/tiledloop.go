@@ -26,8 +26,7 @@ func (r *slabRing) next(at reg) {
 	e := r.e
 	n := e.form.bufferBytes(e.size)
 	end := e.once("end of the ring", func() reg { return e.def(b32, "add.u32", e.base, fmt.Sprint(e.form.stages*n)) })
-	e.op("add.u32", at, at, fmt.Sprint(n))
-	e.opIf(e.to(pred, "setp.eq.u32", at, end), "mov.b32", at, e.base)
+	e.nextInRing(at, n, e.base, end)
 }
 
 // load begins to bring the slab to fill: what passes the registers is in them when it

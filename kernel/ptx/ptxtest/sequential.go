@@ -103,6 +103,44 @@ func Matrices(m, k, n int64) []Spec {
 			out = append(out, Spec{Name: fmt.Sprintf("row by matrix %s %dx%d", t, k, n), Kernel: fmt.Sprintf("row by matrix %s", t), Class: "matrix",
 				Axes: "prp", Extents: []int64{1, k, n}, Compute: ir.F32, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}, Text: "y = reduce_dot(x, z)"})
 		}
+		out = append(out, surroundedMatrices(t, m, k, n)...)
+	}
+	return out
+}
+
+// surroundedMatrices are products with more before and behind them, or along more axes.
+func surroundedMatrices(t ir.DType, m, k, n int64) []Spec {
+	in := func(name, axes string, order ...int) Arg {
+		return Arg{Name: name, Type: t, Axes: axes, Order: order, Fill: Normal}
+	}
+	x, z, b := in("x", "sub"), in("z", "bsu"), in("b", "bbu")
+	out := []Spec{{
+		Name: "gelu of a biased matrix", Axes: "prp", Extents: []int64{m, k, n}, In: []Arg{x, z, b}, Out: []Arg{{Name: "y", Type: t, Axes: "sbu"}},
+		Text: "v = reduce_dot(x, z) + b\ny = v * 0.5 * (1 + erf(v * 0x1.6a09e6p-1))",
+	}, {
+		Name: "matrix added to another, in two types", Axes: "prp", Extents: []int64{m, k, n},
+		In: []Arg{x, z, {Name: "r", Type: ir.F32, Axes: "sbu", Fill: Normal}}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}, {Name: "w", Type: ir.F16, Axes: "sbu"}},
+		Text: "y = reduce_dot(x, z) * 0.5 + r\nw = max(y, 0)",
+	}, {
+		Name: "matrix with turned results", Axes: "prp", Extents: []int64{m, k, n}, In: []Arg{x, z}, Out: []Arg{{Name: "y", Type: t, Axes: "ubs", Order: []int{2, 1, 0}}},
+		Text: "y = reduce_dot(x, z)",
+	}, {
+		Name: "matrix by one repeated along the group", Axes: "prp", Extents: []int64{m, k, n}, In: []Arg{in("x", "ubb"), z}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}},
+		Text: "y = reduce_dot(x, z)",
+	}, {
+		Name: "matrix backwards", Axes: "prp", Extents: []int64{m, k, n}, In: []Arg{in("x", "rub"), in("z", "bru")}, Out: []Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}},
+		Text: "y = reduce_dot(x, z)",
+	}, {
+		Name: "matrix of rows along two axes", Axes: "pprp", Extents: []int64{2, m, k, n}, In: []Arg{in("x", "ssub"), in("z", "bbus", 0, 1, 3, 2)}, Out: []Arg{{Name: "y", Type: t, Axes: "ssbu"}},
+		Text: "y = reduce_dot(x, z)",
+	}, {
+		Name: "batches along two axes", Axes: "ppprp", Extents: []int64{2, 2, m, k, n}, In: []Arg{in("x", "sssub"), in("z", "ssbsu")}, Out: []Arg{{Name: "y", Type: t, Axes: "sssbu"}},
+		Text: "y = reduce_dot(x, z)",
+	}}
+	for i := range out {
+		s := &out[i]
+		s.Kernel, s.Class, s.Compute = fmt.Sprintf("%s %s", s.Name, t), "matrix", ir.F32
+		s.Name = fmt.Sprintf("%s %dx%dx%d", s.Kernel, m, k, n)
 	}
 	return out
 }
