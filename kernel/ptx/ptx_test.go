@@ -286,6 +286,16 @@ func TestCheckRefuses(t *testing.T) {
 		{"bra L1;", "label"},
 		{"cvt.s32.f32 %r1, %r1;", ".rzi"},
 		{"ex2.rn.f32 %r1, %r1;", "outside"},
+		{"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [a0];", "2 registers, expected 4"},
+		{"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1, %r2, %r3, %r1}, [%r2];", "before it is written"},
+		{"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [a0];", "outside"},
+		{"mov.b32 %r1, 0;\n\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r1, %r1, %r1, %r1}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r2};", "before it is written"},
+		{"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};", "2 registers, expected 4"},
+		{"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1}, {%r1, %r1, %r1, %r1};", "outside"},
+		{"cp.async.cg.shared.global [a0], [a0], 8, 8;", "copies of 8 bytes"},
+		{"cp.async.cg.shared.global [%r1], [a0], 16, 8;", "before it is written"},
+		{"cp.async.wait_group -1;", "number of groups"},
+		{"cp.async.commit;", "unknown type"},
 	} {
 		err := Check(head + "\t" + c.body + "\n\tret;\n}\n")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -319,7 +329,7 @@ func TestMatrixText(t *testing.T) {
 			if last.Entry.Maps != 2 || len(last.Maps) != 2 {
 				t.Errorf("%s: not on the matrix units: %s", s.Name, last.Entry.Name)
 			}
-			for _, st := range plan.Steps[:len(plan.Steps)-1] { // the checker does not know matrix units
+			for _, st := range plan.Steps {
 				if err := Check(st.Entry.Text); err != nil {
 					t.Errorf("%s: %s: %v", s.Name, st.Entry.Name, err)
 				}
@@ -331,6 +341,69 @@ func TestMatrixText(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWarpText: on every other device, and on Hopper where its own text is not taken, every
+// product of bf16 is one of a warp's matrix units.
+func TestWarpText(t *testing.T) {
+	for _, target := range warpTargets {
+		for _, s := range ptxtest.Matrices(33, 77, 51) {
+			c := s.Shape()
+			m, err := Generate(c.Kernel, target)
+			if err != nil {
+				t.Fatalf("%s: %v", s.Name, err)
+			}
+			plan, err := m.Plan(c.Launch, make([]uint64, len(c.Buffers)))
+			if err != nil {
+				t.Fatalf("%s: %v", s.Name, err)
+			}
+			for i, st := range plan.Steps {
+				if err := Check(st.Entry.Text); err != nil {
+					t.Errorf("%s: %s: %v", s.Name, st.Entry.Name, err)
+				}
+				if last := i == len(plan.Steps)-1; last && !strings.Contains(st.Entry.Text, mmaBF16) || strings.Contains(st.Entry.Text, "wgmma") {
+					t.Errorf("%s on %d.%d: %s", s.Name, target.Major, target.Minor, st.Entry.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestPackedTable: the table of a function by which an operand is computed has memory of its
+// own beside the operands.
+func TestPackedTable(t *testing.T) {
+	s := ptxtest.Matrices(64, 72, 40)[0]
+	s.Text = "y = reduce_dot(erf(erf(x)), z)"
+	c := s.Shape()
+	m, err := Generate(c.Kernel, Target{Major: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.packings[0].module.lookup == nil {
+		t.Fatal("the operand is not looked up")
+	}
+	m.packings[0].module.lookupFrom = 0
+	base := []uint64{1 << 32, 2 << 32, 3 << 32}
+	plan, err := m.Plan(c.Launch, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Bind(0x9_0000_0000, 0)
+	operand, tables := plan.Steps[len(plan.Steps)-1].Maps[0], 0
+	for _, st := range plan.Steps {
+		for i, sl := range st.Entry.slots {
+			if sl.kind != slotScratch {
+				continue
+			}
+			tables++
+			if at := st.Params[i]; at < operand.Base+64*72*2 && at+lookupBytes > operand.Base || at+lookupBytes > 0x9_0000_0000+uint64(plan.Scratch) {
+				t.Errorf("%s has its table at %#x, the operand is at %#x", st.Entry.Name, at, operand.Base)
+			}
+		}
+	}
+	if tables == 0 {
+		t.Error("nothing has a table")
 	}
 }
 

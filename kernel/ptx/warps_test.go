@@ -2,10 +2,12 @@ package ptx
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
 
@@ -139,6 +141,240 @@ func TestWarpProducts(t *testing.T) {
 					same(p.Steps[len(p.Steps)-1].Entry.Name, out)
 				}
 			})
+		}
+	}
+}
+
+// logical are two matrices, and how they are to lie in the memory of a case.
+type logical struct {
+	m, k, n int64
+	x, z    []uint16 // row-major
+}
+
+func newLogical(rng *rand.Rand, m, k, n int64) logical {
+	fill := func(n int64) []uint16 {
+		out := make([]uint16, n)
+		for i := range out {
+			out[i] = kernel.BF16FromF32(float32(rng.NormFloat64()))
+		}
+		return out
+	}
+	return logical{m, k, n, fill(m * k), fill(k * n)}
+}
+
+// put writes a matrix to where an argument of a case has it, at a number of a batch.
+func put(c *ptxtest.Case, arg int, values []uint16, axes [2]int, batch int, at int64) {
+	o, mem := &c.Launch.Args[arg], c.Buffers[arg].Bytes()
+	n := c.Launch.Extents[axes[1]]
+	for i, v := range values {
+		p := o.Offset + int64(i)/n*o.Strides[axes[0]] + int64(i)%n*o.Strides[axes[1]]
+		if batch >= 0 {
+			p += at * o.Strides[batch]
+		}
+		writeSized(mem[2*p:], 2, uint64(v))
+	}
+}
+
+// TestWarpLayouts: the bits of a product are the same wherever operands lie, transposed,
+// aligned or not, apart, backwards, in a batch or as a part of a larger product.
+func TestWarpLayouts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, d := range [][3]int64{{21, 100, 45}, {1, 77, 40}, {70, 64, 1}, {5, 8, 8}} {
+		v := newLogical(rng, d[0], d[1], d[2])
+		straightX, turnedX, turnedZ := []int{2, 0, 1}, []int{2, 1, 0}, []int{0, 2, 1} // the axis side by side is the last
+		var want []byte
+		for _, s := range []struct {
+			name           string
+			x, z           string
+			orderX, orderZ []int
+			padX, padZ     int64
+			offset         int64
+			packed         bool
+		}{
+			{name: "nn", x: "sub", z: "bsu", orderX: straightX},
+			{name: "nt", x: "sub", z: "bus", orderX: straightX, orderZ: turnedZ},
+			{name: "tn", x: "usb", z: "bsu", orderX: turnedX},
+			{name: "tt", x: "usb", z: "bus", orderX: turnedX, orderZ: turnedZ},
+			{name: "nn aligned", x: "sub", z: "bsu", orderX: straightX, padX: -d[1] & 7, padZ: -d[2] & 7},
+			{name: "tt aligned", x: "usb", z: "bus", orderX: turnedX, orderZ: turnedZ, padX: -d[0] & 7, padZ: -d[1] & 7},
+			{name: "nt far apart", x: "sub", z: "bus", orderX: straightX, orderZ: turnedZ, padX: -d[1]&7 + 40, padZ: -d[1]&7 + 64},
+			{name: "unaligned", x: "sub", z: "bsu", orderX: straightX, offset: 3},
+			{name: "backwards", x: "rub", z: "bru", orderX: straightX, padX: -d[1] & 7, padZ: -d[2] & 7},
+			{name: "single elements", x: "ssb", z: "bss", orderX: straightX, padX: 1, padZ: 1},
+		} {
+			spec := ptxtest.Spec{Name: s.name, Axes: "prp", Extents: d[:], Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, z)",
+				In: []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: s.x, Order: s.orderX, Pad: s.padX, Offset: s.offset, Fill: ptxtest.Patterns},
+					{Name: "z", Type: ir.BF16, Axes: s.z, Order: s.orderZ, Pad: s.padZ, Offset: s.offset, Fill: ptxtest.Patterns}},
+				Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}}
+			c := spec.Make()
+			put(c, 0, v.x, [2]int{0, 1}, -1, 0)
+			put(c, 1, v.z, [2]int{1, 2}, -1, 0)
+			out, plan := runWarps(t, c, Target{Major: 8}, nil)
+			if packed := len(plan.Steps) > 1; strings.Contains(s.name, "aligned") && packed != (s.name == "unaligned") {
+				t.Errorf("%v %s: %d steps", d, s.name, len(plan.Steps))
+			}
+			if want == nil {
+				want = out[2]
+			}
+			if n, at := ptxtest.Mismatches(ir.F32, out[2], want); n > 0 {
+				t.Errorf("%v %s: %d mismatches, %s", d, s.name, n, at)
+			}
+		}
+		// In a batch whose second operand is one for all, and rows alone.
+		batch := ptxtest.Spec{Name: "batch", Axes: "pprp", Extents: []int64{3, d[0], d[1], d[2]}, Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, z)",
+			In:  []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: "ssub", Order: []int{3, 0, 1, 2}, Pad: -d[1] & 7, Fill: ptxtest.Patterns}, {Name: "z", Type: ir.BF16, Axes: "sbsu", Pad: -d[2] & 7, Fill: ptxtest.Patterns}},
+			Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "ssbu"}}}
+		c := batch.Make()
+		put(c, 0, v.x, [2]int{1, 2}, 0, 2)
+		c.Launch.Args[1].Strides[0] = 0
+		put(c, 1, v.z, [2]int{2, 3}, 0, 0)
+		out, plan := runWarps(t, c, Target{Major: 8}, nil)
+		if len(plan.Steps) != 1 {
+			t.Errorf("%v: a shared operand is packed: %d steps", d, len(plan.Steps))
+		}
+		if n, at := ptxtest.Mismatches(ir.F32, out[2][2*len(want):], want); n > 0 {
+			t.Errorf("%v in a batch: %d mismatches, %s", d, n, at)
+		}
+		row := d[0] / 2
+		alone := ptxtest.Spec{Name: "row", Axes: "prp", Extents: []int64{1, d[1], d[2]}, Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, z)",
+			In:  []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: "sub", Fill: ptxtest.Zeros}, {Name: "z", Type: ir.BF16, Axes: "bsu", Fill: ptxtest.Zeros}},
+			Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}}
+		c = alone.Make()
+		put(c, 0, v.x[row*d[1]:(row+1)*d[1]], [2]int{0, 1}, -1, 0)
+		put(c, 1, v.z, [2]int{1, 2}, -1, 0)
+		if out, _ = runWarps(t, c, Target{Major: 8}, nil); string(out[2]) != string(want[4*row*d[2]:4*(row+1)*d[2]]) {
+			t.Errorf("%v: row %d alone has other bits", d, row)
+		}
+	}
+}
+
+// TestWarpSpecials: numbers that are not finite, and zeros, meet no others than in the
+// definition: what fills a tile is multiplied by nothing of them.
+func TestWarpSpecials(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, values := range [][]float64{{inf, 1, 2, -0.5}, {nan, 1, -3, 0.25}, {inf, -inf, 1, 0}, {0, math.Copysign(0, -1), -1e-39, 1e-39}} {
+		for _, axes := range [][2]string{{"sub", "bsu"}, {"usb", "bus"}} {
+			s := ptxtest.Spec{Name: "specials", Axes: "prp", Extents: []int64{19, 37, 70}, Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, z)",
+				In:  []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: axes[0], Fill: ptxtest.Zeros}, {Name: "z", Type: ir.BF16, Axes: axes[1], Fill: ptxtest.Zeros}},
+				Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}}
+			if axes[0] == "usb" {
+				s.In[0].Order, s.In[1].Order = []int{1, 0, 2}, []int{0, 2, 1}
+			}
+			// Ordinary numbers with a special one here and there, and both operands alike.
+			x, z := make([]uint16, 19*37), make([]uint16, 37*70)
+			rng := rand.New(rand.NewPCG(7, 8))
+			for _, m := range [][]uint16{x, z} {
+				for i := range m {
+					f := rng.NormFloat64()
+					if rng.IntN(60) == 0 {
+						f = values[rng.IntN(len(values))]
+					}
+					m[i] = kernel.BF16FromF32(float32(f))
+				}
+			}
+			c := s.Make()
+			put(c, 0, x, [2]int{0, 1}, -1, 0)
+			put(c, 1, z, [2]int{1, 2}, -1, 0)
+			for _, f := range allWarpForms() {
+				out, plan := runWarps(t, c, Target{Major: 8}, &f)
+				for i := range 19 * 70 {
+					want := 0.0
+					for k := range 37 {
+						want += float64(kernel.BF16ToF32(x[i/70*37+k])) * float64(kernel.BF16ToF32(z[k*70+i%70]))
+					}
+					got := floatIn(ir.F32, out[2], i)
+					same := got == want || math.IsNaN(got) && math.IsNaN(want)
+					if !same && (math.IsInf(want, 0) || math.IsNaN(want) || !near(ir.F32, got, want, 37)) {
+						t.Fatalf("%s of %v: element %d is %v, expected %v", plan.Steps[len(plan.Steps)-1].Entry.Name, values, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWarpBarriers: the simulator finds a wait for copies or a barrier that is missing.
+func TestWarpBarriers(t *testing.T) {
+	c := ptxtest.Matrices(130, 400, 40)[0].Make()
+	m, err := Generate(c.Kernel, Target{Major: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(remove string) []byte {
+		t.Helper()
+		sim := &simulator{}
+		c.Poison()
+		var base []uint64
+		for i, b := range c.Buffers {
+			base = append(base, uint64(0x1_0000_0000*(i+1)))
+			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+		}
+		plan, err := m.Plan(c.Launch, base)
+		if err != nil || len(plan.Steps) != 1 {
+			t.Fatalf("%v, %d steps", err, len(plan.Steps))
+		}
+		plan.Bind(0, 0)
+		st := plan.Steps[0]
+		pr, err := load(strings.ReplaceAll(st.Entry.Text, remove, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pr.dynamic = st.Entry.Shared
+		if err := sim.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
+			t.Fatal(err)
+		}
+		return append([]byte(nil), c.Buffers[2].Bytes()...)
+	}
+	want := run("\x00")
+	for _, s := range []string{"\tbar.sync 0;\n", "\tcp.async.wait_group 3;\n"} {
+		if n, _ := ptxtest.Mismatches(ir.F32, run(s), want); n == 0 {
+			t.Errorf("nothing differs without %q", s)
+		}
+	}
+}
+
+// TestWarpFormFor: products with many tiles take large ones, those with few more of small
+// ones, and those of few rows or columns their own; no form takes more shared memory than a
+// device gives.
+func TestWarpFormFor(t *testing.T) {
+	for _, c := range []struct {
+		m, n, batch int64
+		want        warpForm
+	}{
+		{4096, 4096, 1, warpForms.large}, {512, 512, 8, warpForms.large}, {1024, 1024, 1, warpForms.small}, {256, 4096, 1, warpForms.small},
+		{1, 4096, 1, warpForms.flat}, {16, 65536, 1, warpForms.flat}, {17, 65536, 1, warpForms.large}, {4096, 1, 1, warpForms.narrow}, {65536, 32, 1, warpForms.narrow}, {1, 1, 1000, warpForms.flat},
+	} {
+		m := &Module{target: Target{Major: 8, Multiprocessors: 108}}
+		if f := m.warpFormFor(sizes{rows: c.m, cols: c.n, items: c.batch}); f != c.want {
+			t.Errorf("%dx%d of %d: %+v", c.m, c.n, c.batch, f)
+		}
+	}
+	for _, target := range append(warpTargets, Target{Major: 8, Minor: 9}, Target{Major: 10}) {
+		for _, f := range allWarpForms() {
+			if f = f.ring(target.shared()); f.stages < 2 || f.stages*f.slab() > target.shared() {
+				t.Errorf("%d.%d: %d slabs of %d bytes", target.Major, target.Minor, f.stages, f.slab())
+			}
+		}
+	}
+}
+
+// TestWarpRebound: a plan of a product follows its operands, and leaves those in scratch
+// memory alone.
+func TestWarpRebound(t *testing.T) {
+	for _, s := range []ptxtest.Spec{ptxtest.Matrices(40, 64, 48)[1], ptxtest.Matrices(40, 63, 48)[1]} {
+		c := s.Make()
+		want, plan := runWarps(t, c, Target{Major: 8}, nil)
+		sim := &simulator{}
+		c.Poison()
+		var base []uint64
+		for i, b := range c.Buffers {
+			base = append(base, uint64(0x11_0000_0000*(i+1)))
+			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+		}
+		plan.Rebind(c.Launch, base)
+		sim.runPlan(t, plan)
+		if n, at := ptxtest.Mismatches(ir.BF16, c.Buffers[2].Bytes(), want[2]); n > 0 {
+			t.Errorf("%s: %d mismatches, %s", s.Name, n, at)
 		}
 	}
 }
