@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +15,22 @@ import (
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
 
+// forms are the target of a device and, on Hopper, the one whose products take the form of
+// a warp, as they do on other devices.
+func (d *device) forms() []ptx.Target {
+	out := []ptx.Target{d.target}
+	if d.target.Major == 9 {
+		warps := d.target
+		warps.NoHopper = true
+		out = append(out, warps)
+	}
+	return out
+}
+
 // TestMatrix checks products on the matrix units, whose order of summation is their
 // own, against the interpreter: what differs is less than a step of the result's
-// type, and the roundings of sums of that length. Where operands lie changes no bit.
+// type, and the roundings of sums of that length. Neither where operands lie nor, on
+// Hopper, the form of the product changes a bit.
 func TestMatrix(t *testing.T) {
 	d := openDevice(t)
 	for _, size := range [][3]int64{{128, 64, 256}, {256, 128, 256}, {64, 72, 40}, {200, 264, 328}, {136, 1096, 1000}, {1024, 4096, 512}, {33, 77, 51}, {1, 1000, 1}} {
@@ -29,10 +43,10 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// runMatrix runs a product whose memory begins so many bytes after a multiple of 256,
-// and returns its results.
-func runMatrix(d *device, c *ptxtest.Case, shift uint64) (out [][]byte, names string, err error) {
-	m, err := ptx.Generate(c.Kernel, d.target)
+// runMatrix runs a product in the form of a target, whose memory begins so many bytes after
+// a multiple of 256, and returns its results.
+func runMatrix(d *device, target ptx.Target, c *ptxtest.Case, shift uint64) (out [][]byte, names string, err error) {
+	m, err := ptx.Generate(c.Kernel, target)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,10 +69,14 @@ func runMatrix(d *device, c *ptxtest.Case, shift uint64) (out [][]byte, names st
 		return nil, "", err
 	}
 	names = entryNames(plan)
-	if d.target.Major == 9 && plan.Steps[len(plan.Steps)-1].Entry.Maps == 0 {
-		return nil, names, fmt.Errorf("not on the matrix units: %s", names)
+	instruction := "mma.sync"
+	if target.Major == 9 && !target.NoHopper {
+		instruction = "wgmma.mma_async"
 	}
-	if d.target.Major == 9 && shift > 0 && len(plan.Steps) < 3 {
+	if !strings.Contains(plan.Steps[len(plan.Steps)-1].Entry.Text, instruction) {
+		return nil, names, fmt.Errorf("no %s: %s", instruction, names)
+	}
+	if shift > 0 && len(plan.Steps) < 3 {
 		return nil, names, fmt.Errorf("nothing is packed: %s", names)
 	}
 	scratch, err := mem.alloc(uint64(plan.Scratch))
@@ -86,23 +104,31 @@ func checkMatrix(d *device, c *ptxtest.Case) error {
 	if err != nil {
 		return err
 	}
-	outs, names, err := runMatrix(d, c, 0)
-	if err != nil {
-		return err
-	}
-	packed, others, err := runMatrix(d, c, 4)
-	if err != nil {
-		return err
+	var outs [][]byte
+	var names string
+	for _, target := range d.forms() {
+		for _, shift := range []uint64{0, 4} {
+			out, others, err := runMatrix(d, target, c, shift)
+			if err != nil {
+				return err
+			}
+			if outs == nil {
+				outs, names = out, others
+				continue
+			}
+			for i, b := range c.Buffers {
+				if n, first := ptxtest.Mismatches(b.Type, out[i], outs[i]); b.Out && n > 0 {
+					return fmt.Errorf("%d elements depend on the form, or on where operands lie: %s and %s: %s", n, names, others, first)
+				}
+			}
+		}
 	}
 	for i, b := range c.Buffers {
 		if !b.Out {
 			continue
 		}
 		got := outs[i]
-		if n, first := ptxtest.Mismatches(b.Type, packed[i], got); n > 0 {
-			return fmt.Errorf("%d elements depend on where operands lie: %s and %s: %s", n, names, others, first)
-		}
-		k := float64(c.Launch.Extents[len(c.Launch.Extents)-2])
+		k := float64(c.Launch.Extents[slices.Index(c.Kernel.Axes, kernel.Reduced)])
 		worst, at := 0.0, 0
 		for j := range len(got) / b.Type.Size() {
 			x, y := floatAt(b.Type, got, j), floatAt(b.Type, want[i], j)
@@ -175,15 +201,22 @@ func TestMeasureProducts(t *testing.T) {
 		}
 		t.Logf("%-44s %10.1f µs %8.1f TFLOP/s %s%s", s.Name, ms*1000, flops/ms/1e9, names, b.resources(s))
 	}
-	for _, n := range []int64{1024, 2048, 4096, 8192} {
-		all := ptxtest.Matrices(n, n, n)
-		for _, s := range all {
-			if strings.HasPrefix(s.Name, "rounded") || strings.HasPrefix(s.Name, "matrix nt") || n == 4096 && (strings.HasPrefix(s.Name, "biased") || strings.HasPrefix(s.Name, "matrix t")) {
-				rate(s)
+	own := b.target
+	for _, b.target = range b.forms() {
+		t.Logf("products of bf16, without Hopper's own form: %v", b.target.NoHopper)
+		for _, n := range []int64{1024, 2048, 4096, 8192} {
+			all := ptxtest.Matrices(n, n, n)
+			for _, s := range all {
+				if strings.HasPrefix(s.Name, "rounded") || strings.HasPrefix(s.Name, "matrix nt") || n == 4096 && (strings.HasPrefix(s.Name, "biased") || strings.HasPrefix(s.Name, "matrix t")) {
+					rate(s)
+				}
 			}
 		}
+		rate(ptxtest.Matrices(4096, 11008, 4096)[1])
+		rate(ptxtest.Matrices(16, 4096, 4096)[1])
+		rate(ptxtest.Matrices(4096, 4096, 32)[1])
 	}
-	rate(ptxtest.Matrices(4096, 11008, 4096)[1])
+	b.target = own
 	for _, n := range []int64{1000, 1024, 2048, 4096, 8192} {
 		rate(ptxtest.Products(n, n, n)[0])
 	}
