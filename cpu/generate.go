@@ -22,6 +22,9 @@ func bestGenerator() Generator {
 
 func hasGenerator(g Generator) bool { return amd64.Available(levels[g]) }
 
+// onHost is a kernel as processors run it: products of f16 are those of f32.
+func onHost(k *kernel.Kernel) *kernel.Kernel { return k.Widened(kernel.HalfDot) }
+
 // code is an executable that consists of machine code.
 type code interface {
 	kernel.Executable
@@ -35,6 +38,7 @@ func generate(g Generator, k *kernel.Kernel) (code, error) {
 	if !ok {
 		return nil, &amd64.Unsupported{Kernel: k.Name, Reason: "the device interprets"}
 	}
+	k = onHost(k)
 	if c, err := contract.Compile(k, level); err == nil {
 		return c, nil
 	}
@@ -62,6 +66,7 @@ func saveCode(c code) []byte {
 
 // loadCode makes the code of a kernel again.
 func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
+	k = onHost(k)
 	switch {
 	case len(data) > 0 && data[0] == savedKernel:
 		c, err := amd64.Load(k, level, data[1:])
@@ -83,5 +88,5 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 // [backend.Tiler].
 func (d *Device) Tiles(k *kernel.Kernel) bool {
 	level, ok := levels[d.opt.Generator]
-	return ok && !d.accelerated() && contract.Takes(k, level)
+	return ok && !d.accelerated() && contract.Takes(onHost(k), level)
 }

@@ -32,7 +32,7 @@ func TestProductsAreTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := contract.Compile(k, level); err != nil {
+			if _, err := contract.Compile(onHost(k), level); err != nil {
 				t.Errorf("%s, z with strides %v: %v\n%s", d, strides, err, k)
 			}
 		}

@@ -109,9 +109,10 @@ func TestRandomPrograms(t *testing.T) {
 	end := time.Now().Add(*randomTime)
 	programs, runs, failed := 0, 0, 0
 	for s := uint64(1); time.Now().Before(end) && failed < 5; s++ {
-		o := irtest.Options{Nodes: 24, Faults: s%5 == 0, DTypes: []ir.DType{ir.F32, ir.F64, ir.F16, ir.I64, ir.I32, ir.I8, ir.U8, ir.Bool}}
+		o := irtest.Options{Nodes: 24, Faults: s%5 == 0, DTypes: []ir.DType{ir.F32, ir.F64, ir.I64, ir.I32, ir.I8, ir.U8, ir.Bool}}
 		if s%4 == 0 {
-			o.DTypes = []ir.DType{ir.BF16, ir.BF16, ir.F32}
+			half := []ir.DType{ir.BF16, ir.F16}[s/4%2]
+			o.DTypes = []ir.DType{half, half, ir.F32}
 		}
 		if s%3 == 0 {
 			o.MaxElements, o.Nodes = 60000, 10
@@ -119,7 +120,7 @@ func TestRandomPrograms(t *testing.T) {
 		p := irtest.Random(rand.New(rand.NewPCG(s, 21)), o)
 		inputs := irtest.InputData(rand.New(rand.NewPCG(s, 22)), p, []float64{0, 0.1}[s%2])
 		ref := &host
-		if s%4 == 0 { // products of bf16 have bits of their own here
+		if s%4 == 0 { // products of bf16 and f16 have bits of their own here
 			ref = &ways[0]
 		}
 		truth, err := ref.TruthOf(p, inputs)

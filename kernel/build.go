@@ -125,7 +125,7 @@ func (b *Builder) over(op Op, kind ReduceKind, tree Tree, args []Ref) Ref {
 	switch kind {
 	case ArgMax, ArgMin:
 		t = ir.I64
-	case PairDot:
+	case PairDot, HalfDot:
 		t = ir.F32
 	}
 	in := Instr{Op: op, Type: t, A: args[0], B: None, C: None, Imm: uint64(i)}
@@ -171,8 +171,9 @@ type Env struct {
 	Tree Tree
 	// Gathered says for an operand name which argument it is read from.
 	Gathered map[string]int
-	// Pairs: dot products are those of bf16 operands, see [PairDot].
-	Pairs bool
+	// Narrow is the dtype of what dot products multiply, where that is narrower than T: of
+	// bf16 they are [PairDot], of f16 [HalfDot].
+	Narrow ir.DType
 	// Empty: the reduced group has no elements, and reductions give their identity.
 	Empty bool
 	// Linear returns the row-major index of the result element, as i64.

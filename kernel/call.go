@@ -208,10 +208,10 @@ func (b *Builder) reduceCall(e *ir.Expr, kind ReduceKind, env *Env) (Ref, error)
 	switch kind {
 	case Dot:
 		tree = DotTree
-		if env.Pairs {
-			kind = PairDot
+		if narrow, ok := map[ir.DType]ReduceKind{ir.BF16: PairDot, ir.F16: HalfDot}[env.Narrow]; ok {
+			kind = narrow
 			for i, v := range args {
-				args[i] = b.narrowed(v, ir.BF16)
+				args[i] = b.narrowed(v, env.Narrow)
 			}
 		}
 	case Max, Min, ArgMax, ArgMin:

@@ -74,6 +74,7 @@ func NewInterpreter(k *Kernel) (Executable, error) {
 	if err := k.Verify(); err != nil {
 		return nil, err
 	}
+	k = k.Widened(HalfDot)
 	x := &interp{k: k}
 	x.from, x.to = k.ReducedAxes()
 	if err := x.schedule(); err != nil {

@@ -370,6 +370,52 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// TestHalfDot: a sum of products of f16 is one of the operands as f32, by fma; other
+// operands, results and trees are refused, and the wire form keeps it.
+func TestHalfDot(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 3, 1024, 1025, 2051} {
+		x, y := make([]uint16, n), make([]uint16, n)
+		total := float32(0)
+		for from := 0; from < n; from += 1024 {
+			sum := float32(0)
+			for i := from; i < min(from+1024, n); i++ {
+				x[i], y[i] = F16FromF32(float32(r.NormFloat64())), F16FromF32(float32(r.NormFloat64()))
+				sum = FMA32(F16ToF32(x[i]), F16ToF32(y[i]), sum)
+			}
+			if total += sum; from == 0 {
+				total = sum
+			}
+		}
+		b := newKB(pp, rr)
+		access := []Access{Broadcast, Unit}
+		b.store(b.reduce(OpReduce, HalfDot, DotTree, ir.F32, b.load(ir.F16, access...), b.load(ir.F16, access...)), Broadcast, Broadcast)
+		out := make([]float32, 1)
+		b.build(t).Run(&Launch{Extents: []int64{1, int64(n)}, Args: []Operand{op(x, 0, 0, 1), op(y, 0, 0, 1), op(out, 0, 0, 0)}})
+		if out[0] != total {
+			t.Errorf("%d elements: %v, want %v", n, out[0], total)
+		}
+		if w := b.k.Widened(PairDot); w != b.k {
+			t.Errorf("another kind is widened:\n%v", w)
+		}
+		back, err := DecodeWire(b.k.AppendWire(nil))
+		if err != nil || back.String() != b.k.String() {
+			t.Errorf("on the wire: %v, %v", back, err)
+		}
+	}
+	for _, c := range []struct {
+		typ  ir.DType
+		tree Tree
+	}{{ir.BF16, DotTree}, {ir.F32, DotTree}, {ir.F16, StripedTree}} {
+		b := newKB(pp, rr)
+		access := []Access{Broadcast, Unit}
+		b.store(b.reduce(OpReduce, HalfDot, c.tree, ir.F32, b.load(c.typ, access...), b.load(c.typ, access...)), Broadcast, Broadcast)
+		if err := b.k.Verify(); err == nil {
+			t.Errorf("of %s along %s: no error", c.typ, c.tree)
+		}
+	}
+}
+
 // TestPairDot: pairs in order, odd elements first, a missing one as zero; chunks added
 // in order; and as a sum of products where nothing is rounded.
 func TestPairDot(t *testing.T) {
@@ -415,7 +461,7 @@ func TestPairDot(t *testing.T) {
 			if out[0] != want {
 				t.Errorf("%v, %d elements: %v, want %v", axes, n, out[0], want)
 			}
-			if w := b.k.Widened(); w.Verify() != nil || w.Body[len(w.Body)-2].Op != OpReduce || w.Reductions[0].Kind != Dot {
+			if w := b.k.Widened(PairDot); w.Verify() != nil || w.Body[len(w.Body)-2].Op != OpReduce || w.Reductions[0].Kind != Dot {
 				t.Errorf("widened:\n%v", w)
 			}
 		}

@@ -76,10 +76,11 @@ const (
 	Dot                // sum of A*B by fma, ascending (tree kind Sequential)
 	M2                 // sum of squared deviations from the mean (Chan's formula over chunks)
 	PairDot            // sum of A*B of bf16, in f32: by pairs of elements, see PairFMA (tree kind Sequential)
+	HalfDot            // sum of A*B of f16, in f32: Dot of the operands converted, but on matrix units, which have an order of their own
 )
 
 // Binary reports whether the reduction folds two values per element.
-func (k ReduceKind) Binary() bool { return k == Dot || k == PairDot }
+func (k ReduceKind) Binary() bool { return k == Dot || k == PairDot || k == HalfDot }
 
 // Reduction is what an OpReduce or OpScan does.
 type Reduction struct {

@@ -65,7 +65,7 @@ func (k *Kernel) String() string {
 	return b.String()
 }
 
-var reduceNames = [...]string{Sum: "sum", Prod: "prod", Max: "max", Min: "min", ArgMax: "argmax", ArgMin: "argmin", Dot: "dot", M2: "m2", PairDot: "pairdot"}
+var reduceNames = [...]string{Sum: "sum", Prod: "prod", Max: "max", Min: "min", ArgMax: "argmax", ArgMin: "argmin", Dot: "dot", M2: "m2", PairDot: "pairdot", HalfDot: "halfdot"}
 
 // String returns the name of the reduction, such as "sum".
 func (k ReduceKind) String() string {

@@ -165,6 +165,12 @@ func (k *Kernel) verifyInstr(i int, levels []Level) error {
 			}
 			return same(ir.BF16)
 		}
+		if r.Kind == HalfDot {
+			if in.Op != OpReduce || in.Type != ir.F32 || r.Tree.Kind != Sequential {
+				return fmt.Errorf("products of f16 are reduced to f32 in order")
+			}
+			return same(ir.F16)
+		}
 		if r.Kind == ArgMax || r.Kind == ArgMin {
 			if in.Type != ir.I64 {
 				return fmt.Errorf("result is %s, expected i64", in.Type)

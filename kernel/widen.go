@@ -6,12 +6,13 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// Widened returns the kernel with each PairDot as a Dot of operands converted to f32,
-// for devices whose products of bf16 have an order of their own, and k itself if there
-// is none.
-func (k *Kernel) Widened() *Kernel {
-	pairs := func(r Reduction) bool { return r.Kind == PairDot }
-	if !slices.ContainsFunc(k.Reductions, pairs) {
+// Widened returns the kernel with each reduction of the given kinds, PairDot and HalfDot, as
+// a Dot of operands converted to f32, and k itself if there is none: HalfDot has the bits of
+// that on processors, and for devices whose matrix units have an order of their own it says
+// what they compute.
+func (k *Kernel) Widened(kinds ...ReduceKind) *Kernel {
+	narrow := func(r Reduction) bool { return slices.Contains(kinds, r.Kind) }
+	if !slices.ContainsFunc(k.Reductions, narrow) {
 		return k
 	}
 	out := *k
@@ -24,7 +25,7 @@ func (k *Kernel) Widened() *Kernel {
 				*r = at[*r]
 			}
 		}
-		if in.Op == OpReduce && pairs(k.Reductions[in.Imm]) {
+		if in.Op == OpReduce && narrow(k.Reductions[in.Imm]) {
 			for _, r := range []*Ref{&in.A, &in.B} {
 				out.Body = append(out.Body, Instr{Op: OpCvt, Type: ir.F32, A: *r, B: None, C: None})
 				*r = Ref(len(out.Body) - 1)
@@ -35,7 +36,7 @@ func (k *Kernel) Widened() *Kernel {
 	}
 	at[len(k.Body)] = Ref(len(out.Body))
 	for i := range out.Reductions {
-		if pairs(out.Reductions[i]) {
+		if narrow(out.Reductions[i]) {
 			out.Reductions[i].Kind = Dot
 		}
 	}

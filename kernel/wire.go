@@ -175,7 +175,7 @@ func (r *wireReader) ref() Ref { return Ref(r.Uint("operand", maxWireBody)) - 1 
 var errTree = errors.New("a summation tree of another form")
 
 func (r *wireReader) reduction() Reduction {
-	out := Reduction{Kind: ReduceKind(r.Uint("kind of reduction", uint64(PairDot)))}
+	out := Reduction{Kind: ReduceKind(r.Uint("kind of reduction", uint64(HalfDot)))}
 	t := &out.Tree
 	t.Kind = TreeKind(r.Uint("kind of tree", uint64(Sequential)))
 	t.Chunk, t.Lanes = int(r.Uint("chunk", maxWireTree)), int(r.Uint("lanes", maxWireTree))

@@ -163,7 +163,9 @@ func (p *Piece) expand(kb *kernel.Builder, i int, values [][]kernel.Ref, params 
 		return nil, ir.Errorf(ir.ErrDType, "%s does not compute in %s", n.Row.Name, t)
 	}
 	env := kernel.Env{T: t, Names: map[string]kernel.Ref{}, Gathered: map[string]int{}, Tree: m.tree, Empty: m.empty}
-	env.Pairs = n.Row.Access == ir.Contraction && n.In[0].Type.DType == ir.BF16
+	if n.Row.Access == ir.Contraction {
+		env.Narrow = n.In[0].Type.DType
+	}
 	for j := range n.In {
 		o := n.Row.OperandAt(j)
 		if m.empty {

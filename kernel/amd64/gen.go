@@ -135,8 +135,13 @@ func (g *gen) check() {
 			lane = 8
 		}
 		g.p.faults = g.p.faults || g.faulty(in)
-		if in.Op == kernel.OpReduce && g.k.Reductions[in.Imm].Kind == kernel.PairDot {
-			refuse("dot products of pairs: package contract has them")
+		if in.Op == kernel.OpReduce {
+			switch g.k.Reductions[in.Imm].Kind {
+			case kernel.PairDot:
+				refuse("dot products of pairs: package contract has them")
+			case kernel.HalfDot:
+				refuse("dot products of f16: they are to be widened")
+			}
 		}
 	}
 	g.n = total / lane

@@ -319,28 +319,35 @@ func compareWritten(k *kernel.Kernel, l *kernel.Launch, arg int, got, want []byt
 	}
 }
 
-// TestPairs: sums of products of bf16 pairs are divided like other sums.
-func TestPairs(t *testing.T) {
+// TestNarrowDots: sums of products of bf16 pairs, and of f16, are divided like other sums.
+func TestNarrowDots(t *testing.T) {
+	for kind, typ := range map[kernel.ReduceKind]ir.DType{kernel.PairDot: ir.BF16, kernel.HalfDot: ir.F16} {
+		testNarrowDot(t, kind, typ)
+	}
+}
+
+func testNarrowDot(t *testing.T, kind kernel.ReduceKind, typ ir.DType) {
 	rng := rand.New(rand.NewPCG(9, 10))
+	narrow := map[ir.DType]func(float32) uint16{ir.BF16: kernel.BF16FromF32, ir.F16: kernel.F16FromF32}[typ]
 	for _, n := range []int64{1025, 1030, 2048, 5001} {
 		b := kernel.NewBuilder("pairs", []kernel.AxisKind{kernel.Parallel, kernel.Reduced})
 		row := []kernel.Access{kernel.Strided, kernel.Unit}
-		x, z := b.AddArg(kernel.Arg{Type: ir.BF16, Access: row}), b.AddArg(kernel.Arg{Type: ir.BF16, Access: row})
+		x, z := b.AddArg(kernel.Arg{Type: typ, Access: row}), b.AddArg(kernel.Arg{Type: typ, Access: row})
 		y := b.AddArg(kernel.Arg{Type: ir.F32, Dir: kernel.Out, Access: []kernel.Access{kernel.Unit, kernel.Broadcast}})
-		b.Store(y, b.Reduce(kernel.PairDot, kernel.DotTree, b.Load(x), b.Load(z)))
+		b.Store(y, b.Reduce(kind, kernel.DotTree, b.Load(x), b.Load(z)))
 		if err := b.K.Verify(); err != nil {
 			t.Fatal(err)
 		}
 		l, memory := bind(b.K, []int64{3, n}, rng)
 		for i := range 2 {
 			for j := 0; j < len(memory[i]); j += 2 {
-				*(*uint16)(unsafe.Pointer(&memory[i][j])) = kernel.BF16FromF32(float32(rng.NormFloat64()))
+				*(*uint16)(unsafe.Pointer(&memory[i][j])) = narrow(float32(rng.NormFloat64()))
 			}
 		}
 		shape, ok := divide.Find(b.K, l)
 		f := divide.New(b.K, shape)
 		if !ok || f == nil {
-			t.Fatalf("%d elements are not divided", n)
+			t.Fatalf("%s: %d elements are not divided", typ, n)
 		}
 		whole, err := kernel.NewInterpreter(b.K)
 		if err != nil {
@@ -351,7 +358,7 @@ func TestPairs(t *testing.T) {
 		clear(memory[y])
 		run(t, f, l)
 		if at := compareWritten(b.K, l, y, memory[y], want); at != "" {
-			t.Errorf("%d elements: %s", n, at)
+			t.Errorf("%s: %d elements: %s", typ, n, at)
 		}
 	}
 }

@@ -3,10 +3,11 @@ package ptx
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// matrixForm is one variant of a product of bf16 matrices on Hopper's
+// matrixForm is one variant of a product of matrices of bf16 or f16 on Hopper's
 // matrix units: a block computes a tile of 128 rows by cols columns. One thread
 // brings slabs of both operands through the bulk copy engine into a ring in shared
 // memory; two groups of 128 threads multiply 64 rows each by asynchronous wgmma,
@@ -41,8 +42,8 @@ type matrixEmitter struct {
 }
 
 // emitMatrix writes one variant of a product.
-func emitMatrix(k *kernel.Kernel, p *product, form matrixForm) (*emitter, error) {
-	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), tall: matrixRows, wide: form.cols, pairs: form.pairs}, m: form}
+func emitMatrix(k *kernel.Kernel, p *product, unit ir.DType, form matrixForm) (*emitter, error) {
+	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: matrixRows, wide: form.cols, pairs: form.pairs}, m: form}
 	e.maps = 2
 	e.dynamic = form.stages()*form.slab() + 16*form.stages() + 1024
 	e.start()
@@ -215,7 +216,7 @@ func (e *matrixEmitter) consume() error {
 				return e.to(b64, "add.s64", d, fmt.Sprint(by>>4))
 			}
 			always := e.to(pred, "setp.eq.u32", k, k)
-			e.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16", e.m.cols), group(acc),
+			e.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s", e.m.cols, halfName(e.unit), halfName(e.unit)), group(acc),
 				step(x, e.m.turnX), step(z, e.m.turnZ), always, "1", "1", mark(e.m.turnX), mark(e.m.turnZ))
 		}
 		e.op("wgmma.commit_group.sync.aligned")

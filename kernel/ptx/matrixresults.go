@@ -11,9 +11,10 @@ import (
 // what is done with the sums of a tile.
 type unitEmitter struct {
 	*tiledEmitter
-	tall, wide int  // rows and columns of a tile
-	pairs      bool // results and what goes with them move along columns as vectors
-	warp       reg  // of those that multiply, in the block
+	unit       ir.DType // what is multiplied
+	tall, wide int      // rows and columns of a tile
+	pairs      bool     // results and what goes with them move along columns as vectors
+	warp       reg      // of those that multiply, in the block
 	lane       reg
 }
 

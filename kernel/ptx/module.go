@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
@@ -21,7 +22,7 @@ type Module struct {
 	single bool
 	depth  []int
 	form   *product // of shape tiled or matrix, and of sequential if it is a product
-	pairs  bool     // a product of bf16
+	unit   ir.DType // what matrix units multiply, Invalid without them
 	lookup *lookup  // of shape elementwise, where the device has room for a table
 
 	lookupFrom int64 // elements of a launch that is worth the table
@@ -61,8 +62,8 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // Generate looks at a verified kernel and says whether and how it runs on the
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
-	// The order of products of bf16 is that of the matrix units here.
-	m := &Module{k: shortenExp(k.Widened()), target: target, pairs: isPairs(k), entries: map[string]*Entry{}}
+	// The order of products of bf16 and f16 is that of the matrix units here.
+	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
@@ -176,9 +177,9 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 			return m.refuse("reductions along different trees, %s and sequential(%d)", t, chunk)
 		}
 	}
-	if m.pairs {
+	if m.unit != ir.Invalid {
 		if m.form = productOf(m.k, true); m.form == nil {
-			return m.refuse("a product of bf16 with more than matrix units do, whose bits are theirs")
+			return m.refuse("a product of %s with more than matrix units do, whose bits are theirs", m.unit)
 		}
 		m.shape = matrix
 	} else {
@@ -217,12 +218,12 @@ func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
 
 func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
 	name := fmt.Sprintf("matrix%d_%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
-	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, f) })
+	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, m.unit, f) })
 }
 
 func (m *Module) warpEntry(f warpForm) (*Entry, error) {
 	name := fmt.Sprintf("warps%dx%d_%dx%d_%s%s%s", f.rows, f.cols, f.depth, f.stages, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
-	return m.entry(name, warpThreads, func() (*emitter, error) { return emitWarps(m.k, m.form, f) })
+	return m.entry(name, warpThreads, func() (*emitter, error) { return emitWarps(m.k, m.form, m.unit, f) })
 }
 
 func (m *Module) elementwiseEntry(width int, loose argSet) (*Entry, error) {

@@ -7,15 +7,18 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// isPairs reports whether a kernel is a product of bf16, whose order of summation is
-// that of the device's matrix units.
-func isPairs(k *kernel.Kernel) bool {
+// unitType is what the matrix units multiply in a kernel, bf16 or f16: the order of
+// summation is theirs. Of a kernel that has other products, or none, it is Invalid.
+func unitType(k *kernel.Kernel) ir.DType {
 	for _, r := range k.Reductions {
-		if r.Kind == kernel.PairDot {
-			return true
+		switch r.Kind {
+		case kernel.PairDot:
+			return ir.BF16
+		case kernel.HalfDot:
+			return ir.F16
 		}
 	}
-	return false
+	return ir.Invalid
 }
 
 // planMatrix launches a product on the matrix units. An operand that copies of 16 bytes
@@ -215,8 +218,8 @@ func (m *Module) newPacking(i int, turned bool) (*packing, error) {
 		axes = append(axes, list...)
 	}
 	d, at := m.k.Derive(m.k.Name+[]string{" rows", " columns"}[i], m.k.Closure(ref), axes)
-	block := d.Block(ir.BF16, kernel.Out, axes[len(axes)-1])
-	d.K.Body = append(d.K.Body, kernel.Instr{Op: kernel.OpStore, Type: ir.BF16, A: at[ref], B: kernel.None, C: kernel.None, Imm: uint64(block)})
+	block := d.Block(m.unit, kernel.Out, axes[len(axes)-1])
+	d.K.Body = append(d.K.Body, kernel.Instr{Op: kernel.OpStore, Type: m.unit, A: at[ref], B: kernel.None, C: kernel.None, Imm: uint64(block)})
 	made, err := Generate(d.K, m.target)
 	if err != nil {
 		return nil, err

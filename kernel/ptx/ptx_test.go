@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
@@ -307,7 +308,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestMatrixText: every product of bf16 is one of the matrix units, with what packs its
+// TestMatrixText: every product of bf16 or f16 is one of the matrix units, with what packs its
 // operands before it.
 func TestMatrixText(t *testing.T) {
 	for _, size := range [][3]int64{{128, 64, 256}, {33, 77, 51}, {1, 1000, 1}} {
@@ -329,6 +330,9 @@ func TestMatrixText(t *testing.T) {
 			if last.Entry.Maps != 2 || len(last.Maps) != 2 {
 				t.Errorf("%s: not on the matrix units: %s", s.Name, last.Entry.Name)
 			}
+			if want := fmt.Sprintf("k16.f32.%[1]s.%[1]s ", halfName(s.In[0].Type)); !strings.Contains(last.Entry.Text, want) {
+				t.Errorf("%s: no %s", s.Name, want)
+			}
 			for _, st := range plan.Steps {
 				if err := Check(st.Entry.Text); err != nil {
 					t.Errorf("%s: %s: %v", s.Name, st.Entry.Name, err)
@@ -345,7 +349,7 @@ func TestMatrixText(t *testing.T) {
 }
 
 // TestWarpText: on every other device, and on Hopper where its own text is not taken, every
-// product of bf16 is one of a warp's matrix units.
+// product of bf16 or f16 is one of a warp's matrix units.
 func TestWarpText(t *testing.T) {
 	for _, target := range warpTargets {
 		for _, s := range ptxtest.Matrices(33, 77, 51) {
@@ -362,7 +366,11 @@ func TestWarpText(t *testing.T) {
 				if err := Check(st.Entry.Text); err != nil {
 					t.Errorf("%s: %s: %v", s.Name, st.Entry.Name, err)
 				}
-				if last := i == len(plan.Steps)-1; last && !strings.Contains(st.Entry.Text, mmaBF16) || strings.Contains(st.Entry.Text, "wgmma") {
+				want := multiplyBF16
+				if s.In[0].Type == ir.F16 {
+					want = multiplyF16
+				}
+				if last := i == len(plan.Steps)-1; last && !strings.Contains(st.Entry.Text, want) || strings.Contains(st.Entry.Text, "wgmma") {
 					t.Errorf("%s on %d.%d: %s", s.Name, target.Major, target.Minor, st.Entry.Name)
 				}
 			}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// warpForm is one variant of a product of bf16 matrices on matrix units that a warp has for
-// itself: those of every device since compute capability 8.0. A block computes a tile of
+// warpForm is one variant of a product of matrices of bf16 or f16 on matrix units that a warp
+// has for itself: those of every device since compute capability 8.0. A block computes a tile of
 // rows by cols results. All its threads bring slabs of both operands to a ring in shared
 // memory by asynchronous copies; each warp multiplies its part of the tile from there,
 // accumulating in f32 over the whole group, 16 steps at a time in ascending order. As every
@@ -90,8 +91,8 @@ type warpSide struct {
 }
 
 // emitWarps writes one variant of a product.
-func emitWarps(k *kernel.Kernel, p *product, form warpForm) (*emitter, error) {
-	e := &warpEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), tall: form.rows, wide: form.cols, pairs: form.pairs}, f: form}
+func emitWarps(k *kernel.Kernel, p *product, unit ir.DType, form warpForm) (*emitter, error) {
+	e := &warpEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: form.rows, wide: form.cols, pairs: form.pairs}, f: form}
 	e.dynamic = form.stages * form.slab()
 	e.begin()
 	if err := e.evalOuter(0); err != nil {

@@ -114,6 +114,9 @@ func TestWarpProducts(t *testing.T) {
 			specs, forms = specs[:3], forms[1:3]
 		}
 		for _, s := range specs {
+			if s.In[0].Type == ir.F16 && i%2 > 0 {
+				continue
+			}
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				c := s.Make()

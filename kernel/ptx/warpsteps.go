@@ -1,12 +1,17 @@
 package ptx
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+)
 
 // The instructions that read matrices from shared memory, and multiply them.
 const (
 	readMatrices   = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 	readTransposed = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
-	mmaBF16        = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+	multiplyBF16   = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+	multiplyF16    = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 )
 
 // fragments are what a thread holds of both operands for 16 steps: for every sixteen lines of
@@ -74,10 +79,11 @@ func (e *warpEmitter) readStep(slab reg, step int, to *fragments) {
 
 // multiplyStep adds the products of 16 steps to the sums of the warp.
 func (e *warpEmitter) multiplyStep(f *fragments) {
+	op := map[ir.DType]string{ir.BF16: multiplyBF16, ir.F16: multiplyF16}[e.unit]
 	for i := range f[0] {
 		for j := range 2 * len(f[1]) {
 			sums := group(e.acc[i][4*j : 4*j+4])
-			e.op(mmaBF16, sums, group(f[0][i][:]), group(f[1][j/2][2*(j%2):2*(j%2)+2]), sums)
+			e.op(op, sums, group(f[0][i][:]), group(f[1][j/2][2*(j%2):2*(j%2)+2]), sums)
 		}
 	}
 }

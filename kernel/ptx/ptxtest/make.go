@@ -84,7 +84,11 @@ func (s Spec) build(data bool) *Case {
 		if err != nil {
 			panic(fmt.Sprintf("%s: %v", s.Name, err))
 		}
-		all, err := b.Expand(block, kernel.Env{T: s.Compute, Names: names, Tree: s.Tree, Pairs: s.Class == "matrix"})
+		env := kernel.Env{T: s.Compute, Names: names, Tree: s.Tree}
+		if s.Class == "matrix" {
+			env.Narrow = s.In[0].Type
+		}
+		all, err := b.Expand(block, env)
 		if err != nil {
 			panic(fmt.Sprintf("%s: %v", s.Name, err))
 		}

@@ -65,11 +65,11 @@ func Scans(rows, n int64) []Spec {
 	return out
 }
 
-// Matrices lists products of bf16 matrices: m×k by k×n, in all orders of storage, with
+// Matrices lists products of matrices of bf16 and, behind them, of f16: m×k by k×n, in all orders of storage, with
 // what goes before and follows them, in batches, and of vectors.
 func Matrices(m, k, n int64) []Spec {
 	var out []Spec
-	for _, t := range []ir.DType{ir.BF16} {
+	for _, t := range []ir.DType{ir.BF16, ir.F16} {
 		for _, turn := range []string{"nn", "nt", "tn", "tt"} {
 			x := Arg{Name: "x", Type: t, Axes: "sub", Fill: Normal}
 			z := Arg{Name: "z", Type: t, Axes: "bsu", Fill: Normal}
