@@ -117,7 +117,7 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 
 // Describe tells of the GPU.
 func (g *gpu) Describe(i *backend.Info) {
-	// Products of bf16 have the bits of the architecture's matrix units.
+	// Products of bf16 and f16 have the bits of the architecture's matrix units.
 	i.Kind = fmt.Sprintf("cuda %d.%d", g.target.Major, g.target.Minor)
 	name, err := g.dev.Name()
 	if err != nil {

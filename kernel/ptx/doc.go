@@ -14,7 +14,9 @@
 //     says its rounding (add.rn, mul.rn, fma.rn, div.rn, sqrt.rn), so that the
 //     assembler never contracts one; nothing is flushed to zero; nothing is
 //     approximate. [Check] refuses text that breaks this. Matrix units are the
-//     exception, whose bits are those of their kind: products of bf16, and attention.
+//     exception, whose bits are those of their kind: products of bf16 and f16, and attention.
+//     Of a product they are one chain over the group, 16 steps after the other, from +0: no
+//     form, tile, layout, batch or extent beside the group's changes a bit.
 //   - Sums follow the tree of the reduction exactly. Which variant runs, and how
 //     many threads take part, changes no bit: a plan may choose freely.
 //   - What is not covered is refused with [*Unsupported], never approximated.
