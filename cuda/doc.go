@@ -8,8 +8,8 @@
 // scatters, sorting and attention of f32, by kernels of their own. Products of bf16 and f16
 // run on matrix units, and so does attention of both in heads of up to 128 on Hopper; they
 // have the bits of the units of that kind of device, whatever the shape, the layout, the
-// batch and what is fused. Other rows with routines, gradients
-// of a bias of attention and what the generator refuses run on the host over copies.
+// batch and what is fused. Other rows with routines, gradients of a bias of attention and
+// what the generator refuses run on the host over copies.
 //
 // Invariants: everything happens on one stream, in the order in which the device asked
 // for it, so that memory may be used again as soon as its last use was asked for.

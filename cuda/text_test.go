@@ -162,3 +162,53 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowProducts: products of bf16 and f16 run on matrix units of whatever device, and
+// products of f32 that were cast from them do not.
+func TestNarrowProducts(t *testing.T) {
+	for _, target := range []ptx.Target{{Major: 8}, {Major: 9}, {Major: 9, NoHopper: true}, {Major: 12}} {
+		for _, typ := range []sinter.DType{sinter.BF16, sinter.F16} {
+			for _, cast := range []bool{false, true} {
+				x := &texts{target: target, entries: map[string]*ptx.Entry{}}
+				d, err := cpu.New(cpu.Options{Accelerator: x, ID: "texts"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				dev := sinter.NewRuntime().Adopt(d)
+				on := sinter.On(dev)
+				a, w := on.Full(0.5, typ, 24, 40), on.Full(2, typ, 40, 16)
+				if cast {
+					a, w = a.Cast(sinter.F32), w.Cast(sinter.F32)
+				}
+				y := a.MatMul(w)
+				if !cast {
+					y = y.Cast(sinter.F32)
+				}
+				values, err := sinter.Data[float32](t.Context(), y)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range values {
+					if v != 40 {
+						t.Fatalf("%v of %s: %v, expected 40", target, typ, v)
+					}
+				}
+				units := 0
+				for text := range x.entries {
+					if strings.Contains(text, "mma.sync") || strings.Contains(text, "wgmma") {
+						units++
+						if hopper := target.Major == 9 && !target.NoHopper; strings.Contains(text, "wgmma") != hopper || !strings.Contains(text, ".f32."+typ.String()) {
+							t.Errorf("%v of %s: another instruction", target, typ)
+						}
+					}
+				}
+				if (units == 1) == cast {
+					t.Errorf("%v of %s, cast %v: %d products on matrix units", target, typ, cast, units)
+				}
+				if err := dev.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
