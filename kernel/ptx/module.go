@@ -30,7 +30,8 @@ type Module struct {
 	mu      sync.Mutex
 	entries map[string]*Entry
 	// Those of shape matrix that compute the operands.
-	packings [2]*packing
+	packings  [2]*packing
+	packLimit int64 // bytes of one of them
 }
 
 // shape is the class of a kernel.
@@ -63,7 +64,7 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 and f16 is that of the matrix units here.
-	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), entries: map[string]*Entry{}}
+	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), packLimit: packLimit, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}

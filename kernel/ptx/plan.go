@@ -133,6 +133,11 @@ func (m *Module) halve(p *Plan, l *kernel.Launch, base []uint64, plan func(*Plan
 	if axis < 0 || l.Extents[axis] < 2 {
 		return m.refuse("extents %v do not fit a grid", l.Extents)
 	}
+	return m.halveAlong(axis, p, l, base, plan)
+}
+
+// halveAlong is halve along an axis of more than one.
+func (m *Module) halveAlong(axis int, p *Plan, l *kernel.Launch, base []uint64, plan func(*Plan, *kernel.Launch, []uint64) error) error {
 	n := l.Extents[axis]
 	// An even split keeps the first elements of both halves aligned.
 	h := (n/2 + 63) / 64 * 64

@@ -34,6 +34,9 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	if z.items > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
+	if axis := m.packedApart(l, base); axis >= 0 {
+		return m.halveAlong(axis, p, l, base, m.planMatrix)
+	}
 	if m.target.hopper() {
 		return m.planHopper(p, l, base, z)
 	}
@@ -108,17 +111,51 @@ func (o lying) boxes(lines int) TensorMap {
 
 // located finds both operands, or adds steps that compute them to where they are found then.
 func (m *Module) located(p *Plan, l *kernel.Launch, base []uint64) (x, z lying, err error) {
+	room := int64(0) // of scratch memory: what other launches of the plan had there is done with
 	for i, to := range []*lying{&x, &z} {
 		var ok bool
 		if *to, ok = m.inPlace(l, base, i); ok {
 			continue
 		}
-		if *to, err = m.packed(p, l, base, i); err != nil {
+		if *to, err = m.packed(p, l, base, i, &room); err != nil {
 			return x, z, err
 		}
 	}
+	p.scratch(room)
 	return x, z, nil
 }
+
+// packLimit is from how many bytes of a packed operand on a launch is divided into some
+// that follow each other in the same memory: an operand that is windows of another is many
+// times as large.
+const packLimit = 1 << 30
+
+// packedApart is an axis that a launch is to be halved along, as an operand that is packed
+// would be larger than the limit; -1 if none is, or it has one line.
+func (m *Module) packedApart(l *kernel.Launch, base []uint64) int {
+	most, axis := m.packLimit, -1
+	for i := range 2 {
+		if _, ok := m.inPlace(l, base, i); ok || m.packedBytes(l, i) <= most {
+			continue
+		}
+		for _, a := range append(append([]int(nil), m.form.batch...), m.side(i)...) {
+			if l.Extents[a] > 1 {
+				most, axis = m.packedBytes(l, i), a
+				break
+			}
+		}
+	}
+	return axis
+}
+
+// packedBytes is what a packed operand takes.
+func (m *Module) packedBytes(l *kernel.Launch, i int) int64 {
+	axes := m.packedAxes(i, m.liesTurned(i))
+	return packedLine(extent(l, axes[2])) * extent(l, axes[1]) * extent(l, axes[0])
+}
+
+// packedLine is the bytes of what lies side by side in a packed operand.
+func packedLine(elements int64) int64 { return (2*elements + copyBytes - 1) &^ (copyBytes - 1) }
 
 // inPlace describes an operand that is a matrix in memory, if copies can take it from there.
 // The copy engine takes no strides that are 0 or less, or of 1 TB.
@@ -229,8 +266,8 @@ func (m *Module) newPacking(i int, turned bool) (*packing, error) {
 
 // packed adds steps that compute an operand into scratch memory: what lies side by
 // side, the group or neighbouring lines, at multiples of 16 bytes, batches behind each
-// other.
-func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int) (t lying, err error) {
+// other. room is what the launch has of scratch memory so far.
+func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, room *int64) (t lying, err error) {
 	turned := m.liesTurned(i)
 	c, err := m.packingOf(i, turned)
 	if err != nil {
@@ -238,7 +275,7 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int) (t lyin
 	}
 	axes := m.packedAxes(i, turned)
 	near, across, batch := extent(l, axes[2]), extent(l, axes[1]), extent(l, axes[0])
-	line := (near + 7) &^ 7
+	line := packedLine(near) / 2
 	sub := &kernel.Launch{Params: append([]uint64(nil), l.Params...)}
 	for _, axis := range c.Axes {
 		start, full := int64(0), l.Extents[axis]
@@ -286,10 +323,13 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int) (t lyin
 	if err != nil {
 		return t, err
 	}
-	place := uint64(p.Scratch)
-	p.Scratch += (2*line*across*batch + 255) &^ 255
-	own := uint64(p.Scratch) // memory of the steps' own
-	p.Scratch += (made.Scratch + 255) &^ 255
+	take := func(bytes int64) (at uint64) {
+		at = uint64(*room)
+		*room += (bytes + 255) &^ 255
+		return at
+	}
+	place := take(m.packedBytes(l, i))
+	own := take(made.Scratch) // memory of the steps' own
 	for _, s := range made.Steps {
 		s.at = own
 		s.of = append(of, -1)

@@ -152,6 +152,44 @@ func TestWarpProducts(t *testing.T) {
 	}
 }
 
+// TestPackedApart: a product one of whose packed operands would take more memory than the
+// limit runs in parts that share what is below it, with the same bits.
+func TestPackedApart(t *testing.T) {
+	const limit = 4 << 10
+	for _, s := range ptxtest.Matrices(45, 77, 51) {
+		if s.In[0].Type != ir.BF16 {
+			continue
+		}
+		c := s.Make()
+		want, plan := runWarps(t, c, Target{Major: 8}, nil)
+		m, err := Generate(c.Kernel, Target{Major: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.packLimit = limit
+		sim := &simulator{}
+		c.Poison()
+		var base []uint64
+		for i, b := range c.Buffers {
+			base = append(base, uint64(0x1_0000_0000*(i+1)))
+			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+		}
+		parts, err := m.Plan(c.Launch, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts.Scratch > 2*(limit+256) || plan.Scratch > 2*limit && len(parts.Steps) <= len(plan.Steps) {
+			t.Errorf("%s: %d bytes in %d steps, and %d in %d without a limit", s.Name, parts.Scratch, len(parts.Steps), plan.Scratch, len(plan.Steps))
+		}
+		sim.runPlan(t, parts)
+		for i, b := range c.Buffers {
+			if n, at := ptxtest.Mismatches(b.Type, b.Bytes(), want[i]); b.Out && n > 0 {
+				t.Errorf("%s: argument %d: %d mismatches, %s", s.Name, i, n, at)
+			}
+		}
+	}
+}
+
 // logical are two matrices, and how they are to lie in the memory of a case.
 type logical struct {
 	m, k, n int64
