@@ -79,29 +79,73 @@ func (s *recordStep) run(h *sinter.Tensor) *sinter.Tensor {
 	return h
 }
 
-// BenchmarkRecord records a step of 200 operations on a plan hit, the flush
+// tracked is the step with leaves of gradients.
+func (s *recordStep) tracked() *recordStep {
+	t := *s
+	for i, w := range s.w {
+		t.w[i] = w.Track()
+	}
+	return &t
+}
+
+// update is the step of an optimizer with momentum over the 40 leaves, all of them apart,
+// in 160 operations.
+func (s *recordStep) update(scope *sinter.Scope, grads, m []*sinter.Tensor) {
+	for i := range s.w {
+		next := scope.In(m[i]).Mul(0.9).Add(scope.In(grads[i]))
+		w := scope.In(s.w[i]).Sub(next.Mul(0.01))
+		m[i].Release()
+		s.w[i].Release()
+		m[i], s.w[i] = scope.Keep(next), scope.Keep(w)
+	}
+}
+
+// BenchmarkRecord records steps on a plan hit, the flush and what the collector does
 // included. The device does nothing.
 func BenchmarkRecord(b *testing.B) {
-	for _, scoped := range []bool{false, true} {
-		name := "forgotten"
-		if scoped {
-			name = "scope"
-		}
-		b.Run(name, func(b *testing.B) {
+	inScope := func(f func(*sinter.Scope)) {
+		scope := sinter.NewScope("step")
+		f(scope)
+		scope.End()
+	}
+	for _, c := range []struct {
+		name    string
+		records int
+		make    func(s *recordStep, d *sinter.Device) (step func())
+	}{
+		{"forgotten", 200, func(s *recordStep, d *sinter.Device) func() {
+			return func() {
+				s.run(s.x)
+				d.Stream().Flush()
+			}
+		}},
+		{"scope", 200, func(s *recordStep, d *sinter.Device) func() {
+			return func() { inScope(func(scope *sinter.Scope) { s.run(scope.In(s.x)) }) }
+		}},
+		{"kept", 200, func(s *recordStep, d *sinter.Device) func() { // of the last layer
+			var last *sinter.Tensor
+			return func() {
+				inScope(func(scope *sinter.Scope) {
+					last.Release()
+					last = scope.Keep(s.run(scope.In(s.x)))
+				})
+			}
+		}},
+		{"tracked", 200, func(s *recordStep, d *sinter.Device) func() {
+			s = s.tracked()
+			return func() { inScope(func(scope *sinter.Scope) { s.run(scope.In(s.x)) }) }
+		}},
+		{"update", 160, func(s *recordStep, d *sinter.Device) func() {
+			m := newRecordStep(b, d).w[:]
+			grads := newRecordStep(b, d).w[:]
+			return func() { inScope(func(scope *sinter.Scope) { s.update(scope, grads, m) }) }
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			d := sinter.NewRuntime().Adopt(nullDevice{})
 			defer d.Close()
-			s := newRecordStep(b, d)
-			step := func() {
-				if !scoped {
-					s.run(s.x)
-					d.Stream().Flush()
-					return
-				}
-				scope := sinter.NewScope("step")
-				s.run(scope.In(s.x))
-				scope.End()
-			}
-			for range 3 {
+			step := c.make(newRecordStep(b, d), d)
+			for range 5 {
 				step()
 			}
 			client, ok := backend.As[*fusion.Client](d.Backend())
@@ -109,6 +153,7 @@ func BenchmarkRecord(b *testing.B) {
 				b.Fatal("no fusion client")
 			}
 			before := client.Stats().Searches
+			records := float64(c.records)
 			b.ReportAllocs()
 			cpu := cputime.Process()
 			b.ResetTimer()
@@ -116,8 +161,8 @@ func BenchmarkRecord(b *testing.B) {
 				step()
 			}
 			b.StopTimer()
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200, "ns/record")
-			b.ReportMetric(float64((cputime.Process()-cpu).Nanoseconds())/float64(b.N)/200, "cpu-ns/record")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+			b.ReportMetric(float64((cputime.Process()-cpu).Nanoseconds())/float64(b.N)/records, "cpu-ns/record")
 			if n := client.Stats().Searches - before; n > 0 {
 				b.Errorf("%d plans were searched", n)
 			}
