@@ -56,8 +56,9 @@ func (t *Tensor) To(d *Device) *Tensor {
 			return raise(err)
 		}
 	}
-	trackIf(moveRow, nil, []*Tensor{t}, []*Tensor{out}, out.scope)
-	return out
+	moved := []*Tensor{out}
+	trackIf(moveRow, nil, []*Tensor{t}, moved, out.scope)
+	return moved[0]
 }
 
 // receive makes a value of a tensor that another device shares, and frees it

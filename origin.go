@@ -55,7 +55,7 @@ func (t *Tensor) Origin() (*Origin, int) {
 	return t.origin, t.result
 }
 
-// trackIf is track if a gradient can reach an operand through the results.
+// trackIf is [track] if a gradient can reach an operand through the results.
 func trackIf(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
 	if scope != nil && scope.noGrad || !r.Differentiable() {
 		return
@@ -68,16 +68,34 @@ func trackIf(r *ir.Row, attrs ir.Attrs, in, out []*Tensor, scope *Scope) {
 	}
 }
 
-// track gives results an origin.
+// track gives results an origin: out has tensors of them that are tracked, what it had
+// becomes what the origin refers to.
 func track(r *ir.Row, attrs ir.Attrs, in, out []*Tensor) {
-	o := &Origin{Row: r, Attrs: attrs, In: append([]*Tensor(nil), in...), Seq: originSeq.Add(1)}
-	for _, t := range out {
-		plain := *t
-		o.Out = append(o.Out, &plain)
-		if t.typ().DType.IsFloat() {
-			t.origin = o
+	m := &origin{Origin: Origin{Row: r, Attrs: attrs, Seq: originSeq.Add(1)}}
+	o := &m.Origin
+	o.In = append(m.in[:0], in...)
+	o.Out = append(m.out[:0], out...)
+	for i, t := range o.Out {
+		if !t.typ().DType.IsFloat() {
+			continue
 		}
+		tracked := &m.first
+		if i > 0 {
+			tracked = new(Tensor)
+		}
+		*tracked = *t
+		tracked.origin = o
+		out[i] = tracked
 	}
+}
+
+// origin is an origin of few operands and of one result with the tensor that has it: one
+// does not go without the other, or takes no more than a few words with it.
+type origin struct {
+	Origin
+	in    [2]*Tensor
+	out   [1]*Tensor
+	first Tensor
 }
 
 // Result returns result i as it was when recorded, with its origin if its dtype

@@ -84,20 +84,38 @@ func (u *use) operandError(t *Tensor, err *ir.Error, in []*Tensor) *ir.Error {
 }
 
 func (u *use) record(s *Stream, in, out []*Tensor) *ir.Error {
-	tracked := false
+	var someIn, someOut [4]*fusion.Value
+	ins := someIn[:0]
+	var scope *Scope
+	tracked, met, beside := false, true, true
 	for _, t := range in {
-		if err := t.failure(); err != nil {
-			return u.operandError(t, err, in)
+		if t == nil || t.err != nil || t.v == nil || t.v.Released() {
+			return u.operandError(t, t.failure(), in)
 		}
+		ins = append(ins, t.v)
 		tracked = tracked || t.origin != nil
+		beside = beside && t.v.Stream() == ins[0].Stream()
+		if t.scope != nil && t.scope != scope {
+			met = met && scope == nil
+			scope = t.scope
+		}
 	}
-	scope, err := meet(in)
-	if err != nil {
-		return u.raise(err, in)
+	if !met {
+		var err error
+		if scope, err = meet(in); err != nil {
+			return u.raise(err, in)
+		}
 	}
 	if len(in) > 0 {
-		if in, err = together(in); err != nil {
-			return u.raise(err, in)
+		if !beside {
+			var err error
+			if in, err = together(in); err != nil {
+				return u.raise(err, in)
+			}
+			ins = ins[:0]
+			for _, t := range in {
+				ins = append(ins, t.v)
+			}
 		}
 		if at := in[0].stream(); s == nil || at.dev != s.dev {
 			s = at
@@ -111,49 +129,37 @@ func (u *use) record(s *Stream, in, out []*Tensor) *ir.Error {
 	if u.err != nil {
 		return u.raise(u.err, in)
 	}
-	var some [4]ir.Type
-	types := some[:0]
-	for _, t := range in {
-		types = append(types, t.typ())
-	}
 	fs := s.fs
 	if scope != nil && scope.unfused {
 		fs = s.unfused()
 	}
-	outTypes, err := fs.Infer(u.op, u.attrs, types)
-	if err != nil {
-		return u.raise(err, in)
-	}
 	if u.row.Decompose != nil {
+		if _, err := fs.Infer(u.op, u.attrs, typesOf(in)); err != nil {
+			return u.raise(err, in)
+		}
 		copy(out, decompose(u.row, s, scope, u.attrs, in))
 		return nil
 	}
-	var someIn, someOut [4]*fusion.Value
-	ins, outs := someIn[:0], someOut[:0]
-	for _, t := range in {
-		ins = append(ins, t.v)
+	var group *fusion.Group
+	if scope != nil {
+		var err error
+		if group, err = scope.group(fs); err != nil {
+			return u.raise(err, in)
+		}
 	}
+	outs := someOut[:0]
 	tracked = tracked && u.row.Differentiable() && (scope == nil || !scope.noGrad)
 	for i := range out {
-		out[i] = newTensor(tracked)
-		out[i].scope, out[i].result = scope, i
-		outs = append(outs, out[i].v)
+		t := newTensor()
+		t.scope, t.result = scope, i
+		out[i] = t
+		outs = append(outs, t.v)
 	}
-	if err := fs.Record(u.op, u.attrs, ins, outTypes, outs, scope.line); err != nil {
-		if e := ir.AsError(err); e.Op != "" {
+	if err := fs.Record(u.op, u.attrs, ins, nil, outs, group, scope.line); err != nil {
+		if e := ir.AsError(err); e.Op != "" && e.Site != (ir.Site{}) {
 			return e
 		}
 		return u.raise(err, in)
-	}
-	if scope != nil {
-		for i, v := range outs {
-			if err := scope.own(v); err != nil {
-				for _, v := range outs[i:] {
-					v.Release()
-				}
-				return u.raise(err, in)
-			}
-		}
 	}
 	if tracked {
 		track(u.row, u.attrs, in, out)
@@ -162,10 +168,7 @@ func (u *use) record(s *Stream, in, out []*Tensor) *ir.Error {
 }
 
 // newTensor makes a tensor and its value, which is to be recorded.
-func newTensor(tracked bool) *Tensor {
-	if tracked { // see made
-		return &Tensor{v: new(fusion.Value)}
-	}
+func newTensor() *Tensor {
 	m := new(made)
 	m.v = &m.value
 	return &m.Tensor

@@ -135,6 +135,18 @@ func BenchmarkRecord(b *testing.B) {
 			s = s.tracked()
 			return func() { inScope(func(scope *sinter.Scope) { s.run(scope.In(s.x)) }) }
 		}},
+		{"sizes", 200, func(s *recordStep, d *sinter.Device) func() { // of two sizes in turn
+			var xs [2]*sinter.Tensor
+			for i := range xs {
+				n := 257 + 2*i
+				xs[i] = sinter.FromSliceOn(sinter.On(d), make([]float32, n*1024), n, 1024)
+			}
+			i := 0
+			return func() {
+				i++
+				inScope(func(scope *sinter.Scope) { s.run(scope.In(xs[i%2])) })
+			}
+		}},
 		{"update", 160, func(s *recordStep, d *sinter.Device) func() {
 			m := newRecordStep(b, d).w[:]
 			grads := newRecordStep(b, d).w[:]

@@ -2,8 +2,8 @@ package sinter
 
 import (
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/internal/callsite"
@@ -30,9 +30,10 @@ type Scope struct {
 	depth  int
 	settings
 
-	mu    sync.Mutex
-	owned []*fusion.Value
-	ended bool
+	first  atomic.Pointer[fusion.Group] // the first of groups, found without the lock
+	mu     sync.Mutex
+	groups []*fusion.Group // what it owns, by stream
+	ended  bool
 }
 
 // settings are those of a scope that scopes inside it inherit.
@@ -134,54 +135,51 @@ func (s *Scope) Keep(x *Tensor) *Tensor {
 	return &t
 }
 
-// own makes a value, which it does not own yet, belong to the scope.
-func (s *Scope) own(v *fusion.Value) error {
+// group returns what the scope owns of a stream.
+func (s *Scope) group(st *fusion.Stream) (*fusion.Group, error) {
+	if g := s.first.Load(); g != nil && g.Stream() == st { // mostly, all are of one stream
+		return g, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return s.closed()
+		return nil, s.closed()
 	}
-	s.grow()
-	s.owned = append(s.owned, v)
-	return nil
+	for _, g := range s.groups {
+		if g.Stream() == st {
+			return g, nil
+		}
+	}
+	g := st.NewGroup()
+	s.groups = append(s.groups, g)
+	s.first.CompareAndSwap(nil, g)
+	return g, nil
 }
 
-// grow takes the list of a scope that has ended for the first value.
-func (s *Scope) grow() {
-	if s.owned == nil {
-		s.owned = (*lists.Get().(*[]*fusion.Value))[:0]
-	}
-}
-
-func (s *Scope) closed() error { return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name()) }
+// own makes a value, which it does not own yet, belong to the scope.
+func (s *Scope) own(v *fusion.Value) error { return s.add(v, false) }
 
 // ownOnce is own for a value that the scope may own already.
-func (s *Scope) ownOnce(v *fusion.Value) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return s.closed()
+func (s *Scope) ownOnce(v *fusion.Value) error { return s.add(v, true) }
+
+func (s *Scope) add(v *fusion.Value, once bool) error {
+	g, err := s.group(v.Stream())
+	if err != nil {
+		return err
 	}
-	s.grow()
-	if !slices.Contains(s.owned, v) {
-		s.owned = append(s.owned, v)
+	if !g.Add(v, once) {
+		return s.closed()
 	}
 	return nil
 }
 
 // disown makes a value belong to the scope no longer. It reports whether it did.
-// What is kept was mostly made last.
 func (s *Scope) disown(v *fusion.Value) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.owned) - 1; i >= 0; i-- {
-		if s.owned[i] == v {
-			s.owned = slices.Delete(s.owned, i, i+1)
-			return true
-		}
-	}
-	return false
+	g, err := s.group(v.Stream())
+	return err == nil && g.Remove(v)
 }
+
+func (s *Scope) closed() error { return ir.Errorf(ir.ErrClosed, "scope %q has ended", s.Name()) }
 
 // line returns the line of an operation of the scope.
 func (s *Scope) line() ir.Site {
@@ -195,7 +193,11 @@ func (s *Scope) line() ir.Site {
 func (s *Scope) Live() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.owned)
+	n := 0
+	for _, g := range s.groups {
+		n += g.Len()
+	}
+	return n
 }
 
 // End releases every tensor that the scope owns. The end of a top-level scope
@@ -205,32 +207,13 @@ func (s *Scope) End() {
 		return
 	}
 	s.mu.Lock()
-	owned := s.owned
-	s.owned, s.ended = nil, true
+	groups := s.groups
+	s.groups, s.ended = nil, true
 	s.mu.Unlock()
-	all := owned
-	release := (*fusion.Stream).ReleaseAll
-	if s.parent == nil {
-		release = (*fusion.Stream).EndScope
+	for _, g := range groups {
+		g.End(s.parent == nil)
 	}
-	for len(owned) > 0 { // mostly, all are of one stream
-		st := owned[0].Stream()
-		n := 0
-		for i, v := range owned {
-			if v.Stream() == st {
-				owned[n], owned[i] = v, owned[n]
-				n++
-			}
-		}
-		release(st, owned[:n])
-		owned = owned[n:]
-	}
-	clear(all)
-	lists.Put(&all)
 }
-
-// lists are those of scopes that have ended.
-var lists = sync.Pool{New: func() any { return new([]*fusion.Value) }}
 
 // Inside reports whether s is o or inside it.
 func (s *Scope) Inside(o *Scope) bool {

@@ -36,8 +36,8 @@ type Tensor struct {
 	result int     // which result of the origin it is
 }
 
-// made is a tensor with its value, in one allocation. Tensors with an origin are
-// not made so: another tensor of the same value would keep the origin alive.
+// made is a tensor with its value, in one allocation. It never has an origin: another
+// tensor of the same value would keep that alive.
 type made struct {
 	Tensor
 	value fusion.Value

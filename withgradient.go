@@ -46,5 +46,6 @@ func WithGradient(name string, in, out []*Tensor, f ir.GradFunc) []*Tensor {
 		live = append(live, &c)
 	}
 	trackIf(row, nil, in, live, scope)
+	copy(res, live)
 	return res
 }

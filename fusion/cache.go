@@ -26,8 +26,12 @@ type entry struct {
 	demand   []bool // results that someone asked for after a flush had not stored them
 	demands  int
 	variants []*variant
-	used     int64
-	loaded   bool // from a file, and not run yet: its lines are those of the first run
+
+	trace   atomic.Pointer[trace] // of a recording; read without the lock
+	runs    *bound                // what ran last
+	strayed int                   // runs of it that followed no trace, since one did
+	used    int64
+	loaded  bool // from a file, and not run yet: its lines are those of the first run
 }
 
 // variant is a path with the results that it stores and the leaves that die.
@@ -51,6 +55,7 @@ type cache struct {
 type CacheStats struct {
 	Plans    int   // kept now
 	Hits     int64 // the plan was there, bound to the same sizes
+	Repeats  int64 // segments recorded as they were before, operation by operation: known without a key
 	Rebound  int64 // the plan was there, and bound to new sizes
 	Searches int64 // a plan had to be searched
 	Loaded   int64 // came from a file ([Client.LoadPlans])
@@ -124,8 +129,9 @@ func (c *cache) evict(keep *entry) {
 			if e == keep || e.used > oldest {
 				return false
 			}
-			e.used, e.variants = 0, nil
+			e.used, e.variants, e.runs = 0, nil, nil
 			e.next.Store(nil)
+			e.trace.Store(nil)
 			c.count--
 			c.stats.Evicted++
 			return true

@@ -187,7 +187,7 @@ func (c *Client) capsule(in *instance, b *bound, e *ir.Error) {
 func (in *instance) leafTypes() []ir.Type {
 	out := make([]ir.Type, len(in.leaves))
 	for i := range out {
-		out[i] = in.leaves[i].typ
+		out[i] = *in.leaves[i].typ
 	}
 	return out
 }

@@ -295,12 +295,12 @@ func (l *Launches) add(at int, r *capturedRun, from map[*stored]source, anew giv
 		src, ok := from[x.st]
 		if !ok {
 			if x.st.base == nil || !x.st.base.acquire() {
-				return refuseCapture(CaptureHost, "%v", x.typ)
+				return refuseCapture(CaptureHost, "%v", *x.typ)
 			}
 			src = source{kind: fromConstant, st: x.st}
 			from[x.st] = src
 		}
-		g.leaves, g.of = append(g.leaves, src), append(g.of, x.typ)
+		g.leaves, g.of = append(g.leaves, src), append(g.of, *x.typ)
 		l.use(src)
 	}
 	for i, st := range r.places {

@@ -137,7 +137,7 @@ func (r *replay) bind(inputs []*Value) error {
 			if err != nil {
 				return err
 			}
-			r.leaves[i][j] = leaf{st, g.of[j]}
+			r.leaves[i][j] = leaf{st, &g.of[j]}
 		}
 	}
 	for i, o := range r.l.outputs {
@@ -169,7 +169,8 @@ func (r *replay) run(i int, anew *Bindings) error {
 	if anew != nil {
 		in.recs = g.with(anew)
 	}
-	places, err := s.execute(in, g.b, g.keep)
+	s.key.share(in)
+	places, err := s.execute(in, g.b, g.keep, make([]*stored, len(in.types)))
 	if err == nil {
 		s.c.tell(g.b, g.cut, false)
 		for pos, st := range places {

@@ -33,26 +33,16 @@ func (s *Stream) Constant(x ir.Scalar) (*Value, error) {
 	return v, nil
 }
 
-// use appends what makes a constant to an instance and returns the number of the
-// result, which nobody sees but the operation that is about to be recorded.
-func (s *Stream) use(in *instance, k *constant, site func() ir.Site) int32 {
-	pos := int32(len(in.types))
-	in.recs = append(in.recs, rec{op: k.op, attrs: k.attrs, out: pos, site: s.site(in, len(in.recs), k.op, site)})
-	in.types = append(in.types, k.types[0])
-	in.outs = append(in.outs, nil)
-	return pos
-}
-
 // record makes an ordinary value of a constant.
 func (s *Stream) record(k *constant) (*Value, error) {
 	v := new(Value)
-	err := s.Record(k.op, k.attrs, nil, k.types, []*Value{v}, func() ir.Site { return ir.Site{} })
+	err := s.Record(k.op, k.attrs, nil, k.types, []*Value{v}, nil, func() ir.Site { return ir.Site{} })
 	return v, err
 }
 
 // recordApart records an operation without fusion, with constants as segments of
 // their own.
-func (s *Stream) recordApart(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
+func (s *Stream) recordApart(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, g *Group, site func() ir.Site) error {
 	in = slices.Clone(in)
 	for i, v := range in {
 		if st := v.st.Load(); st != nil && st.constant != nil {
@@ -64,7 +54,7 @@ func (s *Stream) recordApart(op *Op, attrs ir.Attrs, in []*Value, types []ir.Typ
 			in[i] = w
 		}
 	}
-	return s.Record(op, attrs, in, types, out, site)
+	return s.Record(op, attrs, in, types, out, g, site)
 }
 
 // settled runs what makes a constant for someone who wants to look at it.

@@ -27,24 +27,20 @@ type tensors struct {
 }
 
 // execute puts the launches of a plan on the queue and returns the places of the
-// results that were kept. After an error, which is one of the queue (closed,
+// results that were kept. The key buffer knows which leaves share bases. After an error, which is one of the queue (closed,
 // cancelled), nothing is kept.
-func (s *Stream) execute(in *instance, b *bound, keep []bool) ([]*stored, error) {
+func (s *Stream) execute(in *instance, b *bound, keep []bool, places []*stored) ([]*stored, error) {
 	x := &execution{s: s, in: in, tensors: tensors{c: s.c, b: b, bases: make([]*base, len(b.types))}}
 	for i := range in.leaves {
 		x.bases[i+1] = in.leaves[i].st.base
 	}
-	for i := range in.recs {
-		if in.recs[i].site != b.plan.Segment.Nodes[i].Site {
-			x.sites = make([]ir.Site, len(in.recs))
-			for j := range in.recs {
-				x.sites[j] = in.recs[j].site
-			}
-			break
+	if !in.lined(b.plan) {
+		x.sites = make([]ir.Site, len(in.recs))
+		for j := range in.recs {
+			x.sites[j] = in.recs[j].site
 		}
 	}
 	err := x.steps()
-	places := make([]*stored, len(in.types))
 	first := len(in.leaves) + 1
 	for i := range in.types {
 		base := x.bases[first+i]
@@ -129,6 +125,9 @@ func (x *execution) launch(st *boundStep) {
 	}
 	for _, id := range st.block.Last {
 		if b := x.bases[id]; x.last(b, id) {
+			if l.Consumes == nil {
+				l.Consumes = make([]ir.ID, 0, len(st.block.Last))
+			}
 			l.Consumes = append(l.Consumes, b.id)
 		}
 	}
@@ -140,7 +139,7 @@ func (x *execution) launch(st *boundStep) {
 func (x *execution) last(b *base, id ir.ID) bool {
 	n := int32(1) // of the run, for a result
 	if int(id) <= len(x.in.leaves) {
-		n = x.in.holds(b)
+		n = x.s.key.holds(int(id) - 1)
 	}
 	return b.refs.Load() == n && b.gone()
 }

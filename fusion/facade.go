@@ -108,7 +108,7 @@ func (c *Client) Submit(ctx context.Context, nodes []ir.Node) error {
 		}
 		if failed == nil {
 			site := n.Site
-			if err := c.main.Record(OpOf(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, func() ir.Site { return site }); err != nil {
+			if err := c.main.Record(OpOf(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, nil, func() ir.Site { return site }); err != nil {
 				failed = ir.AsError(err)
 			}
 		}

@@ -57,7 +57,7 @@ func (r *recorder) do(row string, in []*fusion.Value, attrs ...any) *fusion.Valu
 		r.t.Fatal(err)
 	}
 	v := new(fusion.Value)
-	if err := r.s.Record(op, a, in, out, []*fusion.Value{v}, func() ir.Site { return ir.Site{Text: "user.go:1"} }); err != nil {
+	if err := r.s.Record(op, a, in, out, []*fusion.Value{v}, nil, func() ir.Site { return ir.Site{Text: "user.go:1"} }); err != nil {
 		r.t.Fatal(err)
 	}
 	return v

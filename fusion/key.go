@@ -2,6 +2,8 @@ package fusion
 
 import (
 	"hash/maphash"
+	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -17,6 +19,11 @@ import (
 type keyBuffer struct {
 	path []uint32
 	dims []int64
+
+	// Of the leaves: the first one that shows the base of each, and how many show it.
+	shown  []int32
+	shares []int32
+	slots  []int32
 }
 
 // The classes of an extent.
@@ -54,6 +61,7 @@ func strideClass(n int64) uint32 {
 
 // fill describes an instance.
 func (k *keyBuffer) fill(in *instance) {
+	k.share(in)
 	k.path, k.dims = k.path[:0], k.dims[:0]
 	k.path = append(k.path, uint32(len(in.leaves)))
 	for i := range in.leaves {
@@ -63,7 +71,7 @@ func (k *keyBuffer) fill(in *instance) {
 		if placed {
 			head |= 1 << 12
 		}
-		head |= uint32(in.baseOf(i)) << 14
+		head |= uint32(k.shown[i]) << 14
 		var classes uint32
 		for j, d := range l.typ.Shape {
 			classes |= dimClass(d) << (2 * j)
@@ -94,15 +102,40 @@ func (k *keyBuffer) fill(in *instance) {
 	}
 }
 
+// share finds out which leaves show the same bases.
+func (k *keyBuffer) share(in *instance) {
+	n := len(in.leaves)
+	size := 1 << bits.Len(uint(2*n))
+	k.slots = slices.Grow(k.slots[:0], size)[:size] // 1 + the number of a leaf
+	clear(k.slots)
+	k.shown = slices.Grow(k.shown[:0], n)[:n]
+	k.shares = slices.Grow(k.shares[:0], n)[:n]
+	clear(k.shares)
+	for i := range in.leaves {
+		b := in.leaves[i].st.base
+		at := 0
+		if b != nil { // nil if it failed
+			at = int(uint64(b.id)*0x9e3779b97f4a7c15>>32) & (size - 1)
+		}
+		for k.slots[at] != 0 && in.leaves[k.slots[at]-1].st.base != b {
+			at = (at + 1) & (size - 1)
+		}
+		if k.slots[at] == 0 {
+			k.slots[at] = int32(i) + 1
+		}
+		first := k.slots[at] - 1
+		k.shown[i] = first
+		k.shares[first]++
+	}
+}
+
+// holds returns how many references the leaves hold to the base of one.
+func (k *keyBuffer) holds(leaf int) int32 { return k.shares[k.shown[leaf]] }
+
 // baseOf returns the first leaf that shows the same base as leaf i.
 func (in *instance) baseOf(i int) int {
 	b := in.leaves[i].st.base
-	for j := 0; j < i; j++ {
-		if in.leaves[j].st.base == b {
-			return j
-		}
-	}
-	return i
+	return slices.IndexFunc(in.leaves[:i+1], func(l leaf) bool { return l.st.base == b })
 }
 
 var seed = maphash.MakeSeed()

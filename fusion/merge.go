@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -22,6 +23,15 @@ func (s *Stream) together(open []*instance) []*instance {
 			return open
 		}
 	}
+	if in := s.tiles(open); in != nil {
+		if s.apart = 0; in.t == nil && !s.planned(in) {
+			s.apart = 1
+		}
+		return []*instance{in}
+	}
+	for _, in := range open {
+		s.stray(in)
+	}
 	paths := make(map[*instance][]uint32, len(open))
 	for _, in := range open {
 		s.key.fill(in)
@@ -40,7 +50,7 @@ func (s *Stream) together(open []*instance) []*instance {
 		if n > 1 {
 			all = s.newInstance()
 			for _, in := range open[:n] {
-				all.absorb(in)
+				s.absorb(all, in)
 			}
 			known = known && s.planned(all)
 		}
@@ -61,4 +71,31 @@ func (s *Stream) planned(in *instance) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.find(s.key.path, nil) != nil
+}
+
+// tiles makes one of open instances if together they are all of one trace, nil if they are
+// not: the order is then that of the trace, which came about as [Stream.together] says.
+func (s *Stream) tiles(open []*instance) *instance {
+	t, n := open[0].t, 0
+	for _, in := range open {
+		if t == nil || in.t != t {
+			return nil
+		}
+		n += len(in.recs)
+	}
+	if n != len(t.recs) || n > s.ops {
+		return nil
+	}
+	open = slices.SortedFunc(slices.Values(open), func(a, b *instance) int { return cmp.Compare(a.at, b.at) })
+	n = 0
+	for _, in := range open {
+		if in.at != n {
+			return nil
+		}
+		n += len(in.recs)
+	}
+	for _, in := range open[1:] {
+		s.absorb(open[0], in)
+	}
+	return open[0]
 }

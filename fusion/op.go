@@ -16,8 +16,9 @@ import (
 type Op struct {
 	Row *ir.Row
 
-	id    uint32
-	sizes []int // attributes that are sizes: shapes, bounds of slices
+	id      uint32
+	results int
+	sizes   []int // attributes that are sizes: shapes, bounds of slices
 	// recipe: results may be computed again from stored operands.
 	recipe bool
 	// faults: it may fail depending on data, so its line must be the right one.
@@ -107,7 +108,7 @@ func OpOf(r *ir.Row, a ir.Attrs) *Op {
 		ops.more = map[opKey]*Op{}
 		ops.plain.Clear()
 	}
-	op := &Op{Row: r, id: ops.number(key)}
+	op := &Op{Row: r, id: ops.number(key), results: r.NumResults()}
 	for i := range r.Attrs {
 		if roleOf(&r.Attrs[i]) == sized {
 			op.sizes = append(op.sizes, i)

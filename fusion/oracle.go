@@ -30,7 +30,7 @@ func (s *Stream) check(in *instance, b *bound, places []*stored) error {
 	if err != nil {
 		return err
 	}
-	again, err := s.execute(in, bind(p, s.key.dims), keep)
+	again, err := s.execute(in, bind(p, s.key.dims), keep, make([]*stored, len(in.types)))
 	if err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 		if strides && l.Strides == nil {
 			l.Strides = []int64{}
 		}
-		at, b := r.int("base", len(in.leaves)+1), &base{}
+		at, b := r.int("base", len(in.leaves)+1), &base{baseState: &baseState{id: ir.ID(len(in.leaves) + 1)}}
 		switch {
 		case r.Err != nil:
 			return
@@ -159,7 +159,7 @@ func (f *planFile) readSegment(r *planReader, p *savedPlan) {
 			b = bases[at-1]
 		}
 		bases = append(bases, b)
-		in.leaves = append(in.leaves, leaf{&stored{base: b, layout: l}, t})
+		in.leaves = append(in.leaves, leaf{&stored{base: b, layout: l}, &t})
 	}
 	text, hash := r.bytes("nodes"), r.bytes("custom operations")
 	for n := r.Count("refusals", maxSavedNodes, 6); n > 0 && r.Err == nil; n-- {

@@ -52,7 +52,7 @@ func (c *Client) RunProgram(ctx context.Context, p *ir.Program, inputs [][]byte)
 			out[j] = new(Value)
 			values[t.ID] = out[j]
 		}
-		if err := s.Record(OpOf(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, func() ir.Site { return n.Site }); err != nil {
+		if err := s.Record(OpOf(n.Row, n.Attrs), n.Attrs, in, n.OutTypes(), out, nil, func() ir.Site { return n.Site }); err != nil {
 			return nil, nil, err
 		}
 	}

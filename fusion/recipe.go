@@ -36,13 +36,13 @@ func (s *Stream) materialize(v *Value) error {
 		part.keepAll(keep)
 	}
 	s.key.fill(part)
-	last := s.last // a recipe says nothing about what will be recorded
-	e := s.entry(part)
-	s.last = last
+	last, begun := s.last, s.begun // a recipe says nothing about what will be recorded
+	e := s.lookup(part)
+	s.last, s.begun = last, begun
 	b, err := s.plan(part, e, nil, keep, CutRead)
 	var places []*stored
 	if err == nil {
-		places, err = s.execute(part, b, keep)
+		places, err = s.execute(part, b, keep, make([]*stored, len(part.types)))
 		s.c.tell(b, CutRead, true)
 	}
 	part.drop()
@@ -154,7 +154,7 @@ func (s *Stream) cone(in *instance, pos int32) (*instance, map[int32]int32) {
 				at = int32(len(part.leaves))
 				leafAt[ref] = at
 				if ref >= 0 {
-					part.leaves = append(part.leaves, leaf{found[ref], in.types[ref]})
+					part.leaves = append(part.leaves, leaf{found[ref], &in.types[ref]})
 				} else {
 					l := in.leaves[^ref]
 					l.st.base.acquire()

@@ -66,30 +66,22 @@ func BenchmarkRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 			site := func() ir.Site { return ir.Site{} }
-			var all []*fusion.Value
+			var all *fusion.Group
 			do := func(row *ir.Row, attrs ir.Attrs, in ...*fusion.Value) *fusion.Value {
 				op := fusion.OpOf(row, attrs)
-				var types [3]ir.Type
-				for i, v := range in {
-					types[i] = v.Type()
-				}
-				out, err := s.Infer(op, attrs, types[:len(in)])
-				if err != nil {
-					b.Fatal(err)
-				}
 				v := new(fusion.Value)
 				var result [1]*fusion.Value
 				result[0] = v
-				if err := s.Record(op, attrs, in, out, result[:], site); err != nil {
+				if err := s.Record(op, attrs, in, nil, result[:], all, site); err != nil {
 					b.Fatal(err)
-				}
-				if scoped {
-					all = append(all, v)
 				}
 				return v
 			}
 			add, mul, exp, relu, sub, sum := ir.Lookup("add"), ir.Lookup("mul"), ir.Lookup("exp"), ir.Lookup("relu"), ir.Lookup("sub"), ir.Lookup("sum")
 			step := func() {
+				if scoped {
+					all = s.NewGroup()
+				}
 				h := x
 				for l := 0; l < 10; l++ {
 					w := leaves[4*l : 4*l+4]
@@ -105,14 +97,14 @@ func BenchmarkRecord(b *testing.B) {
 					h = do(mul, nil, h, h)
 				}
 				if scoped {
-					s.EndScope(all)
-					all = all[:0]
+					all.End(true)
 				} else {
 					s.Flush()
 				}
 			}
-			step()
-			step()
+			for range 5 {
+				step()
+			}
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {

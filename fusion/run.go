@@ -18,6 +18,9 @@ func (s *Stream) run(in *instance, cut Cut) {
 		return
 	}
 	s.forget(in)
+	if in.at > 0 {
+		s.stray(in) // a part of a trace
+	}
 	in.sealed = true
 	if len(in.recs) == 0 {
 		in.drop()
@@ -36,12 +39,11 @@ func (s *Stream) run(in *instance, cut Cut) {
 		return
 	}
 	if s.c.compiler == nil {
-		s.runNodes(in, s.kept(in, nil))
+		s.runNodes(in, s.kept(in, nil, nil))
 		return
 	}
-	s.key.fill(in)
-	e := s.entry(in)
-	keep := s.kept(in, e)
+	t, e := s.entry(in)
+	keep := s.kept(in, e, t)
 	for i, v := range in.outs {
 		if !keep[i] && !v.dead() {
 			in.virtual++
@@ -49,7 +51,7 @@ func (s *Stream) run(in *instance, cut Cut) {
 	}
 	var dies []bool
 	if in.virtual == 0 && !s.c.opt.Oracle {
-		dies = in.dying()
+		dies = in.dying(&s.key)
 	}
 	b, err := s.plan(in, e, dies, keep, cut)
 	if err != nil {
@@ -58,7 +60,9 @@ func (s *Stream) run(in *instance, cut Cut) {
 		return
 	}
 	in.entry = e
-	places, err := s.execute(in, b, keep)
+	room := s.placesOf(in)
+	defer clear(s.places) // it would keep what is forgotten
+	places, err := s.execute(in, b, keep, room)
 	if err != nil {
 		in.virtual = 0
 		s.fail(in, ir.AsError(err))
@@ -70,15 +74,16 @@ func (s *Stream) run(in *instance, cut Cut) {
 		}
 	}
 	s.c.noteCapture(s, in, b, keep, places, cut)
+	if t == nil {
+		s.retrace(in, e, b)
+	}
 	s.publish(in, places)
 	s.c.tell(b, cut, false)
 }
 
-// kept decides which results are stored: those that nobody consumed, small ones,
-// those that a read waits for, and those that someone asked for after an earlier
-// run of the same path.
-func (s *Stream) kept(in *instance, e *entry) []bool {
-	keep := make([]bool, len(in.types))
+// wanted tells which results are stored if somebody may look at them: those that nobody
+// consumed, and small ones.
+func (s *Stream) wanted(in *instance) []bool {
 	consumed := make([]bool, len(in.types))
 	for i := range in.recs {
 		for _, ref := range in.recs[i].in {
@@ -87,8 +92,26 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 			}
 		}
 	}
+	wanted := consumed
+	for i, c := range consumed {
+		wanted[i] = !c || s.c.compiler == nil || in.types[i].Bytes() <= s.c.opt.Small
+	}
+	return wanted
+}
+
+// kept decides which results are stored: those that are wanted, those that a read waits
+// for, and those that someone asked for after an earlier run of the same path. It knows
+// the trace that the instance repeats, or none.
+func (s *Stream) kept(in *instance, e *entry, t *trace) []bool {
+	keep := make([]bool, len(in.types))
+	wanted, recipes := []bool(nil), s.c.compiler == nil
+	if t != nil {
+		wanted, recipes = t.stored, t.recipes
+	} else {
+		wanted = s.wanted(in)
+	}
 	for i, v := range in.outs {
-		keep[i] = !v.dead() && (!consumed[i] || s.c.compiler == nil || in.types[i].Bytes() <= s.c.opt.Small)
+		keep[i] = wanted[i] && !v.dead()
 	}
 	for _, pos := range in.asked {
 		keep[pos] = !in.outs[pos].dead()
@@ -100,7 +123,7 @@ func (s *Stream) kept(in *instance, e *entry) []bool {
 		}
 		s.c.cache.mu.Unlock()
 	}
-	if s.c.compiler != nil {
+	if !recipes {
 		in.keepUnrecipable(keep)
 	}
 	return keep
@@ -130,12 +153,12 @@ func (in *instance) keepUnrecipable(keep []bool) {
 	}
 }
 
-// dying tells the leaves whose base goes with the instance: nobody else holds it.
-func (in *instance) dying() []bool {
+// dying tells the leaves whose base goes with the instance: nobody else holds it. The key
+// knows which leaves share theirs.
+func (in *instance) dying(k *keyBuffer) []bool {
 	var dies []bool
 	for i := range in.leaves {
-		b := in.leaves[i].st.base
-		if b.refs.Load() == in.holds(b) {
+		if in.leaves[i].st.base.refs.Load() == k.holds(i) {
 			if dies == nil {
 				dies = make([]bool, len(in.leaves))
 			}
@@ -145,15 +168,15 @@ func (in *instance) dying() []bool {
 	return dies
 }
 
-// holds counts the references that the leaves hold to a base.
-func (in *instance) holds(b *base) int32 {
-	n := int32(0)
-	for i := range in.leaves {
-		if in.leaves[i].st.base == b {
-			n++
-		}
+// placesOf returns room for the places of an instance's results: that of the stream, but
+// for a capture, which notes them.
+func (s *Stream) placesOf(in *instance) []*stored {
+	n := len(in.types)
+	if s.c.capture.Load() != nil {
+		return make([]*stored, n)
 	}
-	return n
+	s.places = slices.Grow(s.places[:0], n)[:n]
+	return s.places
 }
 
 // publish gives results their places, and the leaves back unless recipes need them.
@@ -176,23 +199,13 @@ func (s *Stream) publish(in *instance, places []*stored) {
 	}
 	outs := in.outs
 	in.outs = nil
-	if in.virtual == 0 {
+	if in.virtual > 0 {
 		s.recycle(in, outs)
-		in.drop()
-	}
-}
-
-// recycle keeps the room of an instance for the next one. Nothing may refer to
-// its operations any more.
-func (s *Stream) recycle(in *instance, outs []*Value) {
-	if s.c.capture.Load() != nil || s.c.opt.Oracle || cap(in.recs) < cap(s.spare.recs) {
 		return
 	}
-	clear(in.recs)
-	clear(in.types)
-	clear(outs)
-	s.spare = spare{in.recs[:0], in.types[:0], outs[:0]}
-	in.recs, in.types = nil, nil
+	in.unhold()
+	s.recycle(in, outs)
+	in.leaves, in.recs, in.types, in.known = nil, nil, nil, nil
 }
 
 // watch hands what the last flush stored, and nobody has released since, to the
@@ -233,7 +246,7 @@ func (s *Stream) runNodes(in *instance, keep []bool) {
 	for i := range nodes {
 		nodes[i] = in.recs[i].node(func(ref int32) ir.Tensor {
 			if ref < 0 {
-				return ir.Tensor{ID: in.leaves[^ref].st.base.id, Type: in.leaves[^ref].typ}
+				return ir.Tensor{ID: in.leaves[^ref].st.base.id, Type: *in.leaves[^ref].typ}
 			}
 			return ir.Tensor{ID: bases[ref].id, Type: in.types[ref]}
 		})
@@ -353,17 +366,35 @@ func (in *instance) failures() []*ir.Error {
 	return out
 }
 
-// entry finds what is known of the path in the stream's key buffer.
-func (s *Stream) entry(in *instance) *entry {
+// entry finds what is known of an instance, by the trace that it repeats, which it
+// returns, or by its path. The key buffer has the dims then.
+func (s *Stream) entry(in *instance) (*trace, *entry) {
+	if t := s.along(in); t != nil {
+		if e := s.repeat(t); e != nil {
+			return t, e
+		}
+	}
+	s.key.fill(in)
+	return nil, s.lookup(in)
+}
+
+// lookup finds what is known of the path in the stream's key buffer.
+func (s *Stream) lookup(in *instance) *entry {
 	c := &s.c.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.lookup(in, s.key.path, in.guess)
-	if s.last != nil {
+	s.ran(e)
+	return e
+}
+
+// ran notes what the stream runs, which is what comes after what it ran before. The
+// cache's lock is held.
+func (s *Stream) ran(e *entry) {
+	if s.last != nil && s.last.next.Load() != e {
 		s.last.next.Store(e)
 	}
-	s.last = e
-	return e
+	s.last, s.begun = e, 0
 }
 
 // plan finds or searches the plan of an instance, whose key is in the stream's

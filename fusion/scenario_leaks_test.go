@@ -72,7 +72,7 @@ func (e *shop) with(s *fusion.Stream, row string, attrs []any, in ...*fusion.Val
 		return nil
 	}
 	v := new(fusion.Value)
-	if err := s.Record(op, a, in, out, []*fusion.Value{v}, func() ir.Site { return ir.Site{} }); err != nil {
+	if err := s.Record(op, a, in, out, []*fusion.Value{v}, nil, func() ir.Site { return ir.Site{} }); err != nil {
 		e.t.Error(err)
 	}
 	return v

@@ -215,7 +215,7 @@ func TestScenariosForeign(t *testing.T) {
 			drop(x)
 			neg := ir.Lookup("neg")
 			for _, s := range []*fusion.Stream{e.owner, e.peer} {
-				err := s.Record(fusion.OpOf(neg, nil), nil, []*fusion.Value{x}, []ir.Type{x.Type()}, []*fusion.Value{new(fusion.Value)},
+				err := s.Record(fusion.OpOf(neg, nil), nil, []*fusion.Value{x}, []ir.Type{x.Type()}, []*fusion.Value{new(fusion.Value)}, nil,
 					func() ir.Site { return ir.Site{} })
 				if !errors.Is(err, ir.ErrClosed) {
 					e.t.Errorf("got %v", err)

@@ -150,7 +150,7 @@ func (r *recorder) node(n *ir.Node, values map[ir.ID]*fusion.Value) {
 		out[j] = new(fusion.Value)
 		values[n.Out[j].ID] = out[j]
 	}
-	if err := r.s.Record(op, n.Attrs, in, types, out, func() ir.Site { return n.Site }); err != nil {
+	if err := r.s.Record(op, n.Attrs, in, types, out, nil, func() ir.Site { return n.Site }); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -41,7 +41,7 @@ func TestErrorLines(t *testing.T) {
 				}
 				y := new(fusion.Value)
 				site := ir.Site{Text: fmt.Sprintf("user.go:%d", line)}
-				if err := r.s.Record(op, attrs, in, types, []*fusion.Value{y}, func() ir.Site { return site }); err != nil {
+				if err := r.s.Record(op, attrs, in, types, []*fusion.Value{y}, nil, func() ir.Site { return site }); err != nil {
 					t.Fatal(err)
 				}
 				_, errs, err := r.c.ReadValues(context.Background(), []*fusion.Value{y})

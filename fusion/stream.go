@@ -27,14 +27,19 @@ type Stream struct {
 	ctx context.Context
 	off bool
 
-	mu    sync.Mutex
-	ops   int         // the budget of a segment
-	open  []*instance // one per connected component, in order of their first operation
-	cuts  map[Cut]int64
-	fresh *fresh // stored since the last flush, and not yet watched
-	last  *entry // of what ran last: tells what comes next
-	spare spare
-	apart int // flushes whose joined instances met no plan, since one did
+	mu     sync.Mutex
+	ops    int         // the budget of a segment
+	open   []*instance // one per connected component, in order of their first operation
+	cuts   map[Cut]int64
+	fresh  *fresh  // stored since the last flush, and not yet watched
+	last   *entry  // of what ran last: tells what comes next
+	rooms  []*room // of instances that are gone
+	large  *room
+	slab   []int32   // room for operands
+	places []*stored // room for what runs
+	apart  int       // flushes whose joined instances met no plan, since one did
+	begun  int       // the start in the guessed trace that the next instance is looked for from
+	count  uint64    // instances opened
 
 	inferMu sync.Mutex
 	infer   [inferences]inference
@@ -77,69 +82,6 @@ func (s *Stream) Cuts() map[Cut]int64 {
 	return maps.Clone(s.cuts)
 }
 
-// Record appends an operation. The caller made out, one zero Value per result,
-// with the types that [Stream.Infer] gave, which the values share; site is asked for the user's line where it
-// is not known from the last time. On an error nothing was recorded. Operands may
-// be released, or recorded elsewhere, at any time.
-func (s *Stream) Record(op *Op, attrs ir.Attrs, in []*Value, types []ir.Type, out []*Value, site func() ir.Site) error {
-	for _, v := range in {
-		if err := s.reach(v); err != nil {
-			return err
-		}
-		if st := v.st.Load(); s.off && st != nil && st.constant != nil {
-			return s.recordApart(op, attrs, in, types, out, site)
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// An operand may have been flushed, and become virtual, since it was reached.
-	for _, v := range in {
-		if v.stream == s {
-			if v.released.Load() {
-				return released()
-			}
-			if v.st.Load() == nil && v.inst.sealed {
-				if err := s.materialize(v); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	inst := s.join(in)
-	refs := inst.refs(len(in))
-	for i, v := range in {
-		st := v.st.Load()
-		if st == nil {
-			refs[i] = v.pos
-			continue
-		}
-		if st.constant != nil {
-			refs[i] = s.use(inst, st.constant, site)
-			continue
-		}
-		l, ok := s.leafOf(inst, v, st)
-		if !ok {
-			return released()
-		}
-		refs[i] = ^l
-	}
-	at := len(inst.recs)
-	inst.recs = append(inst.recs, rec{op: op, attrs: attrs, in: refs, out: int32(len(inst.types)), site: s.site(inst, at, op, site)})
-	for i, v := range out {
-		v.typ, v.stream, v.inst, v.pos = &types[i], s, inst, int32(len(inst.types))
-		inst.types = append(inst.types, types[i])
-		inst.outs = append(inst.outs, v)
-		inst.bytes += types[i].Bytes()
-	}
-	switch {
-	case s.off || len(inst.recs) >= s.ops:
-		s.run(inst, CutOps)
-	case inst.bytes >= s.c.opt.MaxBytes:
-		s.run(inst, CutBytes)
-	}
-	return nil
-}
-
 func released() *ir.Error {
 	return ir.Errorf(ir.ErrClosed, "the tensor was released, or its scope has ended")
 }
@@ -174,34 +116,6 @@ func (s *Stream) demand(v *Value, cut Cut) error {
 	return nil
 }
 
-// join returns the open instance that an operation on these operands belongs to:
-// that of its pending operands, made one, or a new one.
-func (s *Stream) join(in []*Value) *instance {
-	var inst *instance
-	for _, v := range in {
-		if v.st.Load() != nil || v.inst == inst {
-			continue
-		}
-		if inst == nil {
-			inst = v.inst
-			continue
-		}
-		a, b := inst, v.inst
-		if len(b.recs) > len(a.recs) {
-			a, b = b, a
-		}
-		a.absorb(b)
-		s.forget(b)
-		inst = a
-	}
-	if inst != nil {
-		return inst
-	}
-	inst = s.newInstance()
-	s.open = append(s.open, inst)
-	return inst
-}
-
 func (s *Stream) forget(inst *instance) {
 	if i := slices.Index(s.open, inst); i >= 0 {
 		s.open = slices.Delete(s.open, i, i+1)
@@ -213,26 +127,6 @@ func (s *Stream) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush(CutFlush)
-}
-
-// EndScope is the end of a top-level scope: values are released, and the work
-// recorded so far is run without waiting.
-func (s *Stream) EndScope(values []*Value) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range values {
-		v.release()
-	}
-	s.flush(CutScope)
-}
-
-// ReleaseAll releases values of the stream.
-func (s *Stream) ReleaseAll(values []*Value) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range values {
-		v.release()
-	}
 }
 
 // flush runs every open instance.

@@ -155,7 +155,11 @@ func TestMemoryFlat(t *testing.T) {
 					r.read(s)
 				}
 				if scopes {
-					r.s.EndScope([]*fusion.Value{y, z, s})
+					g := r.s.NewGroup()
+					for _, v := range []*fusion.Value{y, z, s} {
+						g.Add(v, false)
+					}
+					g.End(true)
 				} else {
 					r.s.Flush()
 				}

@@ -99,6 +99,9 @@ type stored struct {
 	constant *constant // it lies nowhere
 }
 
+// isConstant reports whether it is a constant; nil is none.
+func (s *stored) isConstant() bool { return s != nil && s.constant != nil }
+
 // hold takes a reference to what is stored, or will be.
 func (s *stored) hold() bool {
 	if s.wait != nil {
@@ -142,11 +145,12 @@ type Value struct {
 	stream *Stream
 	st     atomic.Pointer[stored] // nil while pending or virtual
 
-	// Guarded by the stream's lock.
-	inst     *instance // that makes it
-	pos      int32     // its number among the results of inst
-	leaf     int32     // its number among the leaves of leafOf
-	leafOf   *instance
+	// Guarded by the stream's lock: the instance that makes the value and its number among
+	// the results of that; once it is stored, the last instance of the stream that reads
+	// it and its number among the leaves of that.
+	inst *instance
+	pos  int32
+
 	released atomic.Bool // set under the lock, read without
 }
 

@@ -136,7 +136,7 @@ func (r *recorder) record(n *ir.Node) error {
 		out[j] = new(fusion.Value)
 	}
 	site := n.Site
-	if err := s.Record(op, n.Attrs, in, types, out, func() ir.Site { return site }); err != nil {
+	if err := s.Record(op, n.Attrs, in, types, out, nil, func() ir.Site { return site }); err != nil {
 		return fmt.Errorf("recording %s: %w", n.Row.Name, err)
 	}
 	for j, t := range n.Out {
@@ -191,7 +191,7 @@ func (r *recorder) odd() error {
 	case 0:
 		s.Flush()
 	case 1:
-		s.EndScope(nil)
+		s.NewGroup().End(true)
 	case 2:
 		return r.c.Flush()
 	case 3:
