@@ -199,6 +199,7 @@ func (in *instance) unpin() {
 func (in *instance) drop() {
 	in.unhold()
 	in.leaves, in.recs, in.results, in.known = nil, nil, nil, nil
+	in.room = nil // what failed did not clear it, and an error may be kept
 }
 
 // unhold gives the leaves and cached results back.

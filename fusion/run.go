@@ -309,7 +309,7 @@ func (s *Stream) prune(in *instance, failed []*ir.Error) *instance {
 	// A leaf that failed has no base; nothing left reads it, but the planner
 	// looks at all leaves.
 	out.dropFailedLeaves()
-	in.leaves, in.recs, in.outs = nil, nil, nil
+	in.leaves, in.recs, in.outs, in.room = nil, nil, nil, nil
 	return out
 }
 

@@ -2,6 +2,7 @@ package fusion_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -50,6 +51,39 @@ func TestForgotten(t *testing.T) {
 				t.Errorf("%d tensors are left", n)
 			}
 		})
+	}
+}
+
+// TestForgottenBesideError: a value that carries an error holds nothing of what was recorded
+// with it.
+func TestForgottenBesideError(t *testing.T) {
+	e := newShop(t)
+	typ := ir.Type{DType: ir.F32, Shape: ir.Shape{2}}
+	var kept []*fusion.Value
+	for range 4 { // searched, found, repeated
+		func() {
+			bad := e.owner.Arriving(typ, func(ir.ID) error { return errors.New("lost on its way") })
+			x := e.up(e.owner, 1, 2)
+			e.want(e.op(e.owner, "neg", x), -1, -2) // whose room the next ones get
+			y := e.op(e.owner, "add", x, x)
+			z := e.op(e.owner, "add", y, bad)
+			if err := z.Store(); err != nil {
+				t.Fatal(err)
+			}
+			e.want(y, 2, 4)
+			kept = append(kept, z)
+		}()
+	}
+	for try := 0; try < 50 && e.tensors() > 0; try++ {
+		collectGarbage()
+	}
+	if n := e.tensors(); n != 0 {
+		t.Errorf("%d tensors are left", n)
+	}
+	for _, z := range kept {
+		if z.Failure() == nil {
+			t.Error("there is no error")
+		}
 	}
 }
 
