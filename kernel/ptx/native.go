@@ -126,6 +126,9 @@ func (c *nativeCall) room(bytes int64) (at int64) {
 	return at
 }
 
+// maxEntries bounds the texts that are kept: those of transforms are made for a length.
+const maxEntries = 4096
+
 // entry returns the kernel of a variant.
 func (x *Natives) entry(variant string, threads int, write func(a *asm)) *Entry {
 	x.mu.Lock()
@@ -136,6 +139,9 @@ func (x *Natives) entry(variant string, threads int, write func(a *asm)) *Entry 
 	a := newAsm()
 	write(a)
 	name := "n_" + identifier(variant)
+	if len(x.entries) >= maxEntries {
+		clear(x.entries)
+	}
 	e := &Entry{Name: name, Text: a.finish(x.target, name, threads), Threads: threads, Shared: a.dynamic, Maps: a.maps, slots: a.slots}
 	x.entries[variant] = e
 	return e
