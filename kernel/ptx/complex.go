@@ -11,6 +11,7 @@ func (a *asm) addF64(x, y reg) reg { return a.to(b64, "add.rn.f64", x, y) }
 func (a *asm) subF64(x, y reg) reg { return a.to(b64, "sub.rn.f64", x, y) }
 func (a *asm) mulF64(x, y reg) reg { return a.to(b64, "mul.rn.f64", x, y) }
 func (a *asm) negF64(x reg) reg    { return a.to(b64, "xor.b64", x, a.constant(b64, 1<<63)) }
+func (a *asm) absF64(x reg) reg    { return a.to(b64, "and.b64", x, a.constant(b64, 1<<63-1)) }
 
 // complexReg is a complex number.
 type complexReg struct{ re, im reg }

@@ -1,0 +1,189 @@
+package ptx
+
+import "fmt"
+
+func init() { natives["triangular_solve_info"] = planTriangular }
+
+// triangle is a system with a triangular matrix: of which side it is, which triangle is
+// read, and how.
+type triangle struct{ left, upper, transpose, unit bool }
+
+// planTriangular works on the matrix with the right-hand side beside it or, of systems
+// y·x = z, below it.
+func planTriangular(c *nativeCall) (*Plan, error) {
+	m := c.matrixCall(2, 2, 2, 0)
+	if m == nil {
+		return nil, nil
+	}
+	s := triangle{c.Attr("left").Bool(), c.Attr("upper").Bool(), c.Attr("transpose").Bool(), c.Attr("unit").Bool()}
+	m.name += fmt.Sprintf("_%s%s%s%s", mark(s.left), mark(s.upper), mark(s.transpose), mark(s.unit))
+	m.withRight(1)
+	rows, pitch := m.order, (m.order+m.columns)|1
+	if !s.left {
+		rows, pitch = m.order+m.rows, m.order|1
+	}
+	return m.plan(rows*pitch, pitch, func(b *matrixBlock) {
+		n, height, width := b.order(), b.number32(matrixHeight), b.number32(matrixWidth)
+		zero := b.constant(b32, 0)
+		b.start()
+		s.loadTriangle(b, n)
+		z := func(i, j reg) place { return b.element(i, b.plus(j, n)) }
+		if !s.left {
+			z = func(i, j reg) place { return b.element(b.plus(i, n), j) }
+		}
+		b.cells(0, height, 0, width, nil, func(i, j reg) {
+			v := b.loadWide(b.tensors[1].t, b.of(1, i, j))
+			b.unfinite(v, matrixBadX)
+			z(i, j).setReal(0, v)
+		})
+		b.barrier()
+		if !s.unit {
+			b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
+				b.downward(n, func(i reg) {
+					none := b.to(pred, "setp.eq.f64", b.element(i, i).real(0), b.f64(0))
+					b.setWord(matrixInfo, b.plus(i, 1), none)
+				})
+			})
+			b.barrier()
+		}
+		info := b.word(matrixInfo)
+		bad := b.to(pred, "or.pred", b.isSet(matrixBadX), b.to(pred, "setp.ne.u32", info, 0))
+		b.storeInfo(3, info)
+		end := b.label()
+		b.opIf(bad, "bra", end)
+		switch {
+		case !s.left:
+			b.spread(0, height, func(i reg) { s.solveRow(b, n, b.element(b.plus(i, n), zero)) })
+		case s.upper && !s.transpose:
+			b.spread(0, width, func(j reg) { b.solveUpper(n, b.plus(n, j), s.unit, nil) })
+		default:
+			s.solveByRows(b, n, b.plus(n, width))
+		}
+		b.barrier()
+		b.place(end)
+		b.cells(0, height, 0, width, nil, func(i, j reg) {
+			b.storeNarrow(b.tensors[2].t, b.nanWhen(bad, z(i, j).real(0)), b.of(2, i, j))
+		})
+	}), nil
+}
+
+// loadTriangle copies the matrix; what is not read of it may be anything.
+func (s triangle) loadTriangle(b *matrixBlock, n reg) {
+	outside := "setp.gt.u32" // the column beside the row
+	switch {
+	case s.upper && s.unit:
+		outside = "setp.le.u32"
+	case s.upper:
+		outside = "setp.lt.u32"
+	case s.unit:
+		outside = "setp.ge.u32"
+	}
+	b.cells(0, n, 0, n, nil, func(i, j reg) {
+		v := b.loadWide(b.tensors[0].t, b.of(0, i, j))
+		v = b.to(b64, "selp.b64", b.f64(0), v, b.to(pred, outside, j, i))
+		b.unfinite(v, matrixBadX)
+		b.element(i, j).setReal(0, v)
+	})
+}
+
+// solveUpper solves for one column with the upper triangle, from the last row on: each
+// takes the rows below it in ascending order, so that none may begin before the next one is
+// done. each is told of the results, if it is there.
+func (b *matrixBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) {
+	b.downward(n, func(i reg) {
+		v := b.to(b64, "mov.b64", b.element(i, column).real(0))
+		b.turns(b.plus(i, 1), n, 1, func(k reg) { b.subtract(v, b.element(i, k).real(0), b.element(k, column).real(0)) })
+		if !unit {
+			v = b.mulF64(b.to(b64, "div.rn.f64", b.f64(1), b.element(i, i).real(0)), v)
+		}
+		b.element(i, column).setReal(0, v)
+		if each != nil {
+			each(i, v)
+		}
+	})
+}
+
+// solveByRows takes each row, as soon as it is solved, from those that are not: downward
+// with the lower triangle or the transposed upper one, else upward.
+func (s triangle) solveByRows(b *matrixBlock, n, last reg) {
+	down := s.upper == s.transpose
+	row := func(k reg) {
+		if !s.unit {
+			inverse := b.to(b64, "div.rn.f64", b.f64(1), b.element(k, k).real(0))
+			b.spread(n, last, func(j reg) {
+				at := b.element(k, j)
+				at.setReal(0, b.mulF64(at.real(0), inverse))
+			})
+			b.barrier()
+		}
+		from, to := b.constant(b32, 0), k
+		if down {
+			from, to = b.plus(k, 1), n
+		}
+		var factor reg
+		b.cells(from, to, n, last, func(i reg) {
+			if s.transpose {
+				factor = b.element(k, i).real(0)
+			} else {
+				factor = b.element(i, k).real(0)
+			}
+		}, func(i, j reg) {
+			at := b.element(i, j)
+			v := b.to(b64, "mov.b64", at.real(0))
+			b.subtract(v, factor, b.element(k, j).real(0))
+			at.setReal(0, v)
+		})
+		b.barrier()
+	}
+	if down {
+		b.turns(0, n, 1, row)
+	} else {
+		b.downward(n, row)
+	}
+}
+
+// solveRow solves y·x = z for a row, which begins at a place.
+func (s triangle) solveRow(b *matrixBlock, n reg, row place) {
+	zero := b.constant(b32, 0)
+	number := func(j reg) place { return place{row.sequence, b.move(row, j)} }
+	divided := func(v, j reg) reg {
+		if s.unit {
+			return v
+		}
+		return b.to(b64, "div.rn.f64", v, b.element(j, j).real(0))
+	}
+	step := func(j reg) {
+		v := number(j).real(0)
+		from, length := b.plus(j, 1), b.minus(n, b.plus(j, 1)) // what is beside the diagonal
+		if !s.upper {
+			from, length = zero, j
+		}
+		if s.transpose {
+			v = b.subF64(v, b.dot(b.element(j, from), number(from), length))
+			number(j).setReal(0, divided(v, j))
+			return
+		}
+		b.only(b.to(pred, "setp.neu.f64", v, b.f64(0)), func() {
+			v := divided(v, j)
+			number(j).setReal(0, v)
+			v = b.negF64(v)
+			b.turns(from, b.plus(from, length), 1, func(i reg) {
+				at := number(i)
+				at.setReal(0, b.addF64(at.real(0), b.mulF64(v, b.element(j, i).real(0))))
+			})
+		})
+	}
+	if s.upper != s.transpose {
+		b.turns(0, n, 1, step)
+	} else {
+		b.downward(n, step)
+	}
+}
+
+// move is the address of a number behind a place.
+func (b *matrixBlock) move(p place, by reg) reg {
+	if p.space == ".shared" {
+		return b.to(b32, "mad.lo.u32", by, 8, p.address)
+	}
+	return b.step(p.address, by, 8)
+}
