@@ -83,8 +83,11 @@ func TestSolve(t *testing.T) {
 			}
 			a := stackOfMatrices(dt, hostile(rng), matrices, n, n)
 			z := stackOfMatrices(dt, func(m, i, j int) float64 {
-				if m == 6 && i == 0 && j == 0 {
+				switch {
+				case m == 6 && i == 0 && j == 0:
 					return math.Inf(-1)
+				case m == 1 && rng.IntN(4) > 0: // the signs of zeros say which products were added
+					return math.Copysign(0, rng.NormFloat64())
 				}
 				return rng.NormFloat64()
 			}, matrices, n, columns)
@@ -258,4 +261,42 @@ func TestMatrixCheck(t *testing.T) {
 		}
 	}
 	newNativeNode(t, "matrix_check", nil, random(rng, ir.F32, 2, 2), indices(ir.Shape{}, func(int) int64 { return 1 })).check(t, x)
+}
+
+// TestFactorsOverflow: elements that become infinite tell which products LAPACK leaves out:
+// those with factors of 0 behind a panel, and a column under an infinite pivot.
+func TestFactorsOverflow(t *testing.T) {
+	if !hostRounds {
+		t.Skip("the host has bits of its own")
+	}
+	const huge = 1.7e308
+	infinite := func(n int) func(m, i, j int) float64 {
+		return func(_, i, j int) float64 {
+			switch {
+			case i == 0 && j == n-1:
+				return -huge
+			case i == 1 && j == n-1:
+				return huge
+			case i == j || i == 1 && j == 0:
+				return 1
+			}
+			return 0
+		}
+	}
+	column := func(_, i, j int) float64 {
+		switch {
+		case j == 0 || i == 2 && j == 2:
+			return 1
+		case j == 1 && i == 0:
+			return -huge
+		case j == 1:
+			return huge
+		}
+		return 0
+	}
+	x := NewNatives(Target{Major: 9})
+	for _, n := range []int{5, 64, 70} {
+		newNativeNode(t, "det", nil, stackOfMatrices(ir.F64, infinite(n), 1, n, n)).check(t, x)
+	}
+	newNativeNode(t, "det", nil, stackOfMatrices(ir.F64, column, 1, 3, 3)).check(t, x)
 }
