@@ -11,6 +11,9 @@ const choleskyBlock = 64
 // parts of choleskyBlock columns.
 const choleskySplit = 4
 
+// choleskyRows are those that a block takes of a matrix in scratch memory.
+const choleskyRows = 32
+
 // planCholesky makes lower factors. A matrix that is not positive definite is a fault, so
 // that the host says which pivot it is; upper factors, which few ask for, are the host's.
 func planCholesky(c *nativeCall) (*Plan, error) {
@@ -20,37 +23,74 @@ func planCholesky(c *nativeCall) (*Plan, error) {
 	}
 	c.plan.Fault = true
 	pitch := m.order | 1
-	return m.plan(m.order*pitch, pitch, func(b *matrixBlock) {
-		n := b.order()
+	blockOf := func(b *matrixBlock, first reg) (last reg) {
+		return b.to(b32, "min.u32", b.plus(first, choleskyBlock), b.order())
+	}
+	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+		n, end := b.order(), b.label()
 		b.start()
-		b.loadSymmetric(n)
+		b.loadSymmetric(0, n)
 		b.barrier()
-		bad := b.isSet(matrixBadX)
-		end := b.label()
-		b.opIf(bad, "bra", end)
 		b.turns(0, n, choleskyBlock, func(first reg) {
-			last := b.to(b32, "min.u32", b.plus(first, choleskyBlock), n)
-			b.only(b.to(pred, "setp.ne.u32", first, 0), func() { b.choleskyUpdate(first, last, n) })
+			last := blockOf(b, first)
+			b.only(b.to(pred, "setp.ne.u32", first, 0), func() { b.choleskyUpdate(first, last, first, n) })
 			b.barrier()
 			b.choleskyDiagonal(first, last, end)
-			b.choleskyBelow(first, last, n)
+			b.choleskyBelow(first, last, last, n)
 			b.barrier()
 		})
 		b.place(end)
-		failed := b.isSet(matrixInfo)
-		b.noteFault(kernel.DivisionByZero, failed)
-		b.storeInfo(2, b.constant(b32, 0))
-		b.cells(0, n, 0, n, nil, func(i, j reg) {
-			v := b.to(b64, "selp.b64", b.f64(0), b.element(i, j).real(0), b.to(pred, "setp.gt.u32", j, i))
-			b.storeNarrow(b.tensors[1].t, b.nanWhen(bad, v), b.of(1, i, j))
-		})
-	}), nil
+		b.storeFactor(0, n)
+	}) {
+		return c.plan, nil
+	}
+	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
+		launch("start", 0, 1, func(b *matrixBlock) { b.start() })
+		launch("load", 0, ceil(m.order, choleskyRows), func(b *matrixBlock) { b.loadSymmetric(b.share(0, b.order(), choleskyRows)) })
+		for first := int64(0); first < m.order; first += choleskyBlock {
+			rest := m.order - min(first+choleskyBlock, m.order)
+			if first > 0 {
+				launch("update", first, ceil(m.order-first, choleskyRows), func(b *matrixBlock) {
+					first := b.number32(matrixFrom)
+					from, to := b.share(first, b.order(), choleskyRows)
+					b.choleskyUpdate(first, blockOf(b, first), from, to)
+				})
+			}
+			launch("diagonal", first, 1, func(b *matrixBlock) {
+				first, end := b.number32(matrixFrom), b.label()
+				b.choleskyDiagonal(first, blockOf(b, first), end)
+				b.place(end)
+			})
+			if rest > 0 {
+				launch("below", first, ceil(rest, choleskyRows), func(b *matrixBlock) {
+					first := b.number32(matrixFrom)
+					last := blockOf(b, first)
+					from, to := b.share(last, b.order(), choleskyRows)
+					b.choleskyBelow(first, last, from, to)
+				})
+			}
+		}
+		launch("store", 0, ceil(m.order, choleskyRows), func(b *matrixBlock) { b.storeFactor(b.share(0, b.order(), choleskyRows)) })
+	})
+	return c.plan, nil
 }
 
-// loadSymmetric has the symmetric part of the matrix, or its elements where it is
+// storeFactor writes rows of the result; where a pivot was not positive it is a fault.
+func (b *matrixBlock) storeFactor(from any, to reg) {
+	bad := b.isSet(matrixBadX)
+	failed := b.to(pred, "and.pred", b.isSet(matrixInfo), b.to(pred, "not.pred", bad))
+	b.noteFault(kernel.DivisionByZero, failed)
+	b.storeInfo(2, b.constant(b32, 0))
+	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
+		v := b.to(b64, "selp.b64", b.f64(0), b.element(i, j).real(0), b.to(pred, "setp.gt.u32", j, i))
+		b.storeNarrow(b.tensors[1].t, b.nanWhen(bad, v), b.of(1, i, j))
+	})
+}
+
+// loadSymmetric has rows of the symmetric part of the matrix, or its elements where it is
 // symmetric, in the lower triangle; above it is 0.
-func (b *matrixBlock) loadSymmetric(n reg) {
-	b.cells(0, n, 0, n, nil, func(i, j reg) {
+func (b *matrixBlock) loadSymmetric(from any, to reg) {
+	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
 		x, y := b.loadWide(b.tensors[0].t, b.of(0, i, j)), b.loadWide(b.tensors[0].t, b.of(0, j, i))
 		b.unfinite(x, matrixBadX)
 		half := b.f64(0.5)
@@ -60,12 +100,12 @@ func (b *matrixBlock) loadSymmetric(n reg) {
 	})
 }
 
-// choleskyUpdate takes from the columns of a block what those before it say.
-func (b *matrixBlock) choleskyUpdate(first, last, n reg) {
-	blocks := b.to(b32, "shr.u32", b.plus(b.minus(n, last), choleskyBlock-1), 6)
+// choleskyUpdate takes from the columns of a block what those before it say, in some rows.
+func (b *matrixBlock) choleskyUpdate(first, last, from, to reg) {
+	blocks := b.to(b32, "shr.u32", b.plus(b.minus(b.order(), last), choleskyBlock-1), 6)
 	split := b.to(pred, "setp.ge.u32", blocks, choleskySplit)
 	end, part := b.reg(b32), b.reg(b32)
-	b.cells(first, n, first, end, func(i reg) {
+	b.cells(from, to, first, end, func(i reg) {
 		b.op("min.u32", end, b.plus(i, 1), last)
 		below := b.to(pred, "and.pred", split, b.to(pred, "setp.ge.u32", i, last))
 		b.op("selp.b32", part, choleskyBlock, first, below)
@@ -111,9 +151,9 @@ func (b *matrixBlock) choleskyDiagonal(first, last reg, leave string) {
 	})
 }
 
-// choleskyBelow solves for the rows below a block, a thread for each.
-func (b *matrixBlock) choleskyBelow(first, last, n reg) {
-	b.spread(last, n, func(i reg) {
+// choleskyBelow solves for rows below a block, a thread for each.
+func (b *matrixBlock) choleskyBelow(first, last, from, to reg) {
+	b.spread(from, to, func(i reg) {
 		b.turns(first, last, 1, func(j reg) {
 			at := b.element(i, j)
 			v := b.subF64(at.real(0), b.dot(b.element(j, first), b.element(i, first), b.minus(j, first)))

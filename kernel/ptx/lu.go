@@ -15,29 +15,41 @@ func planSolve(c *nativeCall) (*Plan, error) {
 		return nil, nil
 	}
 	m.withRight(1)
-	pitch := (m.order + m.columns) | 1 // columns lie in different banks
-	return m.plan(m.order*pitch, pitch, func(b *matrixBlock) {
-		n := b.order()
-		columns := b.number32(matrixWidth)
-		b.start()
-		b.loadAll(0, n, n, b.constant(b32, 0), matrixBadX)
-		b.loadAll(1, n, columns, n, matrixBadZ)
-		b.barrier()
-		badX, bad := b.isSet(matrixBadX), b.isSet(matrixBadZ)
-		info := b.to(b32, "mov.b32", b.constant(b32, 0))
-		factored := b.label()
-		b.opIf(badX, "bra", factored)
-		b.factor(n, b.plus(n, columns), nil)
-		b.op("mov.b32", info, b.word(matrixInfo))
-		b.place(factored)
-		bad = b.to(pred, "or.pred", bad, b.to(pred, "or.pred", badX, b.to(pred, "setp.ne.u32", info, 0)))
+	pitch := (m.order + m.width) | 1 // columns lie in different banks
+	load := func(b *matrixBlock, from any, to reg) {
+		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), matrixBadX)
+		b.loadRows(1, from, to, b.number32(matrixWidth), b.order(), matrixBadZ)
+	}
+	finish := func(b *matrixBlock, from any, to reg) {
+		bad := b.isSet(matrixBadX)
+		info := b.to(b32, "selp.b32", 0, b.word(matrixInfo), bad)
+		bad = b.to(pred, "or.pred", bad, b.isSet(matrixBadZ))
+		bad = b.to(pred, "or.pred", bad, b.to(pred, "setp.ne.u32", info, 0))
 		b.storeInfo(3, info)
-		b.spread(0, columns, func(j reg) {
-			b.solveUpper(n, b.plus(n, j), false, func(i, v reg) {
+		b.spread(from, to, func(j reg) {
+			b.solveUpper(b.order(), b.plus(b.order(), j), false, func(i, v reg) {
 				b.storeNarrow(b.tensors[2].t, b.nanWhen(bad, v), b.of(2, i, j))
 			})
 		})
-	}), nil
+	}
+	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+		n := b.order()
+		b.start()
+		load(b, 0, n)
+		b.barrier()
+		b.factor(luRange{end: n, last: b.plus(n, b.number32(matrixWidth))})
+		finish(b, 0, b.number32(matrixWidth))
+	}) {
+		return c.plan, nil
+	}
+	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
+		m.factorInScratch(launch, m.order+m.width, load)
+		launch("back", 0, ceil(m.width, matrixPartThreads), func(b *matrixBlock) {
+			from, to := b.share(0, b.number32(matrixWidth), matrixPartThreads)
+			finish(b, from, to)
+		})
+	})
+	return c.plan, nil
 }
 
 // subtract takes a product from a sum, or does nothing if the first factor is 0.
@@ -52,60 +64,123 @@ func planDet(c *nativeCall) (*Plan, error) {
 		return nil, nil
 	}
 	pitch := m.order | 1
-	return m.plan(m.order*pitch, pitch, func(b *matrixBlock) {
-		n := b.order()
-		b.start()
-		b.loadAll(0, n, n, b.constant(b32, 0), matrixBadX)
-		b.barrier()
+	load := func(b *matrixBlock, from any, to reg) {
+		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), matrixBadX)
+	}
+	finish := func(b *matrixBlock) {
 		bad := b.isSet(matrixBadX)
-		odd := b.to(b32, "mov.b32", b.constant(b32, 0))
-		b.factor(n, n, func(exchanged reg) {
-			b.op("xor.b32", odd, odd, b.to(b32, "selp.b32", 1, 0, exchanged))
-		})
 		b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
 			d := b.to(b64, "mov.b64", b.f64(1))
-			b.turns(0, n, 1, func(i reg) { b.op("mul.rn.f64", d, d, b.element(i, i).real(0)) })
-			d = b.to(b64, "selp.b64", b.negF64(d), d, b.to(pred, "setp.ne.u32", odd, 0))
+			b.turns(0, b.order(), 1, func(i reg) { b.op("mul.rn.f64", d, d, b.element(i, i).real(0)) })
+			d = b.to(b64, "selp.b64", b.negF64(d), d, b.isSet(matrixOdd))
 			b.storeNarrow(b.tensors[1].t, b.nanWhen(bad, d), b.at[1])
 		})
-	}), nil
+	}
+	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+		n := b.order()
+		b.start()
+		load(b, 0, n)
+		b.barrier()
+		b.factor(luRange{end: n, last: n})
+		finish(b)
+	}) {
+		return c.plan, nil
+	}
+	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
+		m.factorInScratch(launch, m.order, load)
+		launch("product", 0, 1, finish)
+	})
+	return c.plan, nil
 }
 
 // luPanel is how many columns LAPACK factors before it turns to those behind them.
 const luPanel = 64
 
-// factor replaces a matrix of n rows by its factors and whatever columns lie behind it, up
-// to a last one, by what the lower factor makes of them. Rows are updated as soon as there
-// is a pivot, which gives each element its updates in the order in which LAPACK's panels
-// do. Panels are visible in one thing: an element behind the panel of the pivot is left as
-// it is where the factor is 0. note, if there is one, is told of each pivot whether rows
-// were exchanged. All threads know the factors at the end.
-func (b *matrixBlock) factor(n, last reg, note func(exchanged reg)) {
-	b.turns(0, n, 1, func(k reg) {
+// Rows, columns and rows that a block takes when a matrix in scratch memory is loaded, its
+// rows are exchanged, and what is behind a panel is updated.
+const (
+	luLoadRows   = 32
+	luColumns    = 64
+	luUpdateRows = 8
+)
+
+// factorInScratch appends the launches that factor a matrix of so many columns, panel by
+// panel.
+func (m *matrixCall) factorInScratch(launch matrixLaunch, columns int64, load func(b *matrixBlock, from any, to reg)) {
+	launch("start", 0, 1, func(b *matrixBlock) { b.start() })
+	launch("load", 0, ceil(m.order, luLoadRows), func(b *matrixBlock) {
+		from, to := b.share(0, b.order(), luLoadRows)
+		load(b, from, to)
+	})
+	last := func(b *matrixBlock) reg { // column behind all
+		if columns == m.order {
+			return b.order()
+		}
+		return b.plus(b.order(), b.number32(matrixWidth))
+	}
+	for first := int64(0); first < m.order; first += luPanel {
+		end := min(first+luPanel, m.order)
+		panel := func(b *matrixBlock) (first, end reg) {
+			first = b.number32(matrixFrom)
+			return first, b.to(b32, "min.u32", b.plus(first, luPanel), b.order())
+		}
+		launch("panel", first, 1, func(b *matrixBlock) {
+			first, end := panel(b)
+			b.factor(luRange{first, end, end, true})
+		})
+		if columns > end-first {
+			launch("exchange", first, ceil(columns-(end-first), luColumns), func(b *matrixBlock) {
+				first, end := panel(b)
+				b.exchange(first, end, last(b))
+			})
+		}
+		if end < m.order {
+			launch("update", first, ceil(m.order-end, luUpdateRows), func(b *matrixBlock) {
+				first, end := panel(b)
+				b.update(first, end, last(b))
+			})
+		}
+	}
+}
+
+// luRange is what is factored at once: pivots from a first to an end, and what columns
+// from the first to a last, or all, are made of it. In scratch memory the pivots are noted.
+type luRange struct {
+	first, end, last reg // no first is 0
+	note             bool
+}
+
+// factor replaces a matrix by its factors, and columns behind it by what the lower factor
+// makes of them. Rows are updated as soon as there is a pivot, which gives each element its
+// updates in the order in which LAPACK's panels do. Panels are visible in one thing: an
+// element behind the panel of the pivot is left as it is where the factor is 0. All threads
+// know the factors at the end.
+func (b *matrixBlock) factor(r luRange) {
+	n := b.order()
+	if r.first == "" {
+		r.first = b.constant(b32, 0)
+	}
+	alone := b.to(pred, "setp.eq.u32", b.tidHead(), 0)
+	b.turns(r.first, r.end, 1, func(k reg) {
 		b.only(b.to(pred, "setp.lt.u32", b.tidHead(), 32), func() { b.findPivot(k, n) })
 		b.barrier()
 		row := b.word(matrixPivot)
 		none := b.to(pred, "setp.ge.u32", row, b.constant(b32, matrixNoPivot))
-		exchanged := b.to(pred, "setp.ne.u32", row, k)
-		exchanged = b.to(pred, "and.pred", exchanged, b.to(pred, "not.pred", none))
-		if note != nil {
-			note(exchanged)
-		}
-		b.only(exchanged, func() {
-			b.spread(0, last, func(j reg) {
-				x, y := b.element(k, j), b.element(row, j)
-				v, w := x.real(0), y.real(0)
-				x.setReal(0, w)
-				y.setReal(0, v)
-			})
+		row = b.to(b32, "and.b32", row, b.constant(b32, matrixNoPivot-1)) // row k if there is none
+		b.only(b.to(pred, "setp.ne.u32", row, k), func() {
+			b.spread(r.first, r.last, func(j reg) { b.swap(b.element(k, j), b.element(row, j)) })
+			b.setWord(matrixOdd, b.to(b32, "xor.b32", b.word(matrixOdd), 1), alone)
 		})
+		if r.note {
+			b.opIf(alone, "st.global.b32", mem(b.pivot(k), 0), row)
+		}
 		b.barrier()
 		next := b.plus(k, 1)
 		b.only(b.to(pred, "not.pred", none), func() { b.scale(k, next, n) })
 		b.barrier()
 		panel := b.to(b32, "min.u32", b.to(b32, "and.b32", b.plus(k, luPanel), b.constant(b32, 1<<32-luPanel)), n)
 		var factor, nothing reg
-		b.cells(next, n, next, last, func(i reg) {
+		b.cells(next, n, next, r.last, func(i reg) {
 			factor = b.element(i, k).real(0)
 			nothing = b.to(pred, "setp.eq.f64", factor, b.f64(0))
 			factor = b.negF64(factor)
@@ -118,6 +193,70 @@ func (b *matrixBlock) factor(n, last reg, note func(exchanged reg)) {
 		})
 		b.barrier()
 	})
+}
+
+// pivot is the address of the row of a pivot, of a matrix in scratch memory.
+func (b *matrixBlock) pivot(k reg) reg {
+	return b.step(b.to(b64, "add.s64", b.head, b.number(matrixPivots)), k, 4)
+}
+
+func (b *matrixBlock) swap(x, y place) {
+	v, w := x.real(0), y.real(0)
+	x.setReal(0, w)
+	y.setReal(0, v)
+}
+
+// exchange follows a panel in the columns beside it, a thread for each: rows are exchanged,
+// and behind the panel those of the panel are solved for.
+func (b *matrixBlock) exchange(first, end, last reg) {
+	beside := b.minus(last, b.minus(end, first))
+	from, to := b.share(0, beside, luColumns)
+	b.spread(from, to, func(j reg) {
+		behind := b.to(pred, "setp.ge.u32", j, first)
+		j = b.to(b32, "selp.b32", b.plus(j, b.minus(end, first)), j, behind)
+		b.turns(first, end, 1, func(k reg) {
+			row := b.to(b32, "ld.global.b32", mem(b.pivot(k), 0))
+			b.only(b.to(pred, "setp.ne.u32", row, k), func() { b.swap(b.element(k, j), b.element(row, j)) })
+		})
+		b.only(behind, func() {
+			b.turns(b.plus(first, 1), end, 1, func(i reg) { b.subtractAll(i, j, first, i) })
+		})
+	})
+}
+
+// update takes from what is behind a panel, and below it, what the panel says.
+func (b *matrixBlock) update(first, end, last reg) {
+	from, to := b.share(end, b.order(), luUpdateRows)
+	b.cells(from, to, end, last, nil, func(i, j reg) { b.subtractAll(i, j, first, end) })
+}
+
+// subtractAll takes from an element the products of its row and its column from one number
+// up to another, in this order, and returns the rest.
+func (b *matrixBlock) subtractAll(i, j, from, to reg) reg {
+	const together = 4 // whose factors are on the way at once
+	at := b.element(i, j)
+	v := b.to(b64, "mov.b64", at.real(0))
+	factors, column := b.element(i, from), b.element(from, j)
+	left := b.minus(to, from)
+	for _, n := range []int{together, 1} {
+		again, done := b.label(), b.label()
+		b.place(again)
+		b.opIf(b.to(pred, "setp.lt.u32", left, n), "bra", done)
+		var f, x []reg
+		for k := range n {
+			f, x = append(f, factors.real(k)), append(x, b.below(column, k).real(0))
+		}
+		for k := range n {
+			b.subtract(v, f[k], x[k])
+		}
+		b.advance(factors, n)
+		b.op("mov"+classType[b.addressClass()], column.address, b.below(column, n).address)
+		b.op("sub.u32", left, left, n)
+		b.op("bra", again)
+		b.place(done)
+	}
+	at.setReal(0, v)
+	return v
 }
 
 // findPivot has a warp find the row from k on whose element of column k is greatest in

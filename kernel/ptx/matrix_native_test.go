@@ -76,10 +76,10 @@ func eachMatrix(t *testing.T, f func(t *testing.T, rng *rand.Rand, dt ir.DType, 
 func TestSolve(t *testing.T) {
 	x := NewNatives(Target{Major: 9})
 	eachMatrix(t, func(t *testing.T, rng *rand.Rand, dt ir.DType, n int, l layout) {
-		for _, columns := range []int{1, 3, 40} {
+		for _, columns := range []int{1, 35} {
 			matrices := 8
 			if n >= 64 {
-				matrices = 3
+				matrices = 2
 			}
 			a := stackOfMatrices(dt, hostile(rng), matrices, n, n)
 			z := stackOfMatrices(dt, func(m, i, j int) float64 {
@@ -97,26 +97,73 @@ func TestSolve(t *testing.T) {
 	})
 }
 
-// TestSolveInScratch: matrices that do not fit into shared memory, in chunks.
-func TestSolveInScratch(t *testing.T) {
+// small is a target on which matrices of an order of some 110 do not fit into shared memory.
+var small = Target{Major: 8, Minor: 6}
+
+// TestFactorsInScratch: matrices that do not fit into shared memory, of ordinary numbers,
+// with a column of nothing, with factors of 0 in the second panel and not finite.
+func TestFactorsInScratch(t *testing.T) {
 	if !hostRounds {
 		t.Skip("the host has bits of its own")
 	}
 	rng := rand.New(rand.NewPCG(22, 1))
-	a := stackOfMatrices(ir.F64, func(m, i, j int) float64 { // a row of zero factors in the second panel
-		if i == 130 && j < 80 {
+	x := NewNatives(small)
+	a := stackOfMatrices(ir.F64, func(m, i, j int) float64 {
+		switch {
+		case m == 1 && j == 100, m == 2 && i == 110 && j < 80:
 			return 0
+		case m == 3 && i == 115 && j == 0:
+			return math.NaN()
 		}
 		return rng.NormFloat64()
-	}, 1, 140, 140)
-	z := stackOfMatrices(ir.F64, func(m, i, j int) float64 { return rng.NormFloat64() }, 1, 140, 2)
-	newNativeNode(t, "solve_info", nil, a, z).check(t, NewNatives(Target{Major: 8, Minor: 6}))
+	}, 4, 116, 116)
+	newNativeNode(t, "det", nil, a).check(t, x)
+	for _, columns := range []int{1, 35} {
+		z := stackOfMatrices(ir.F64, func(m, i, j int) float64 {
+			if m == 0 && i == 5 && columns == 1 {
+				return math.Inf(1)
+			}
+			return rng.NormFloat64()
+		}, 4, 116, columns)
+		newNativeNode(t, "solve_info", nil, a, z).check(t, x)
+	}
+	wide := stackOfMatrices(ir.F32, func(m, i, j int) float64 { return rng.NormFloat64() }, 1, 9, 1500)
+	square := stackOfMatrices(ir.F32, func(m, i, j int) float64 { return rng.NormFloat64() }, 1, 9, 9)
+	newNativeNode(t, "solve_info", nil, square, wide).check(t, x)
+}
+
+// TestMatrixChunks: matrices that are not in scratch memory together.
+func TestMatrixChunks(t *testing.T) {
+	if !hostRounds {
+		t.Skip("the host has bits of its own")
+	}
+	node := newNativeNode(t, "det", nil, &array{typ: ir.Type{DType: ir.F32, Shape: ir.Shape{40, 1000, 1000}}})
+	var tensors []kernel.Tensor // a plan does not look at what is in memory
+	for _, x := range []ir.Tensor{node.node.In[0], node.node.Out[0]} {
+		tensors = append(tensors, kernel.Tensor{Type: x.Type, Operand: kernel.Operand{Strides: x.Shape.Strides()}})
+	}
+	plan, err := NewNatives(small).Plan(&node.node, tensors)
+	if err != nil || plan == nil {
+		t.Fatal(plan, err)
+	}
+	if plan.Scratch > matrixChunk {
+		t.Errorf("%d bytes of scratch memory", plan.Scratch)
+	}
+	matrices := uint32(0)
+	for _, s := range plan.Steps {
+		if s.Entry == plan.Steps[0].Entry {
+			matrices += s.GridX
+		}
+	}
+	if matrices != 40 {
+		t.Errorf("%d matrices, expected 40", matrices)
+	}
 }
 
 func TestDet(t *testing.T) {
 	x := NewNatives(Target{Major: 9})
 	eachMatrix(t, func(t *testing.T, rng *rand.Rand, dt ir.DType, n int, l layout) {
-		a := stackOfMatrices(dt, hostile(rng), 8, n, n)
+		a := stackOfMatrices(dt, hostile(rng), min(8, 192/n+1), n, n)
 		a.layout = l
 		newNativeNode(t, "det", nil, a).check(t, x)
 	})
@@ -174,7 +221,8 @@ func TestCholeskyPanels(t *testing.T) {
 		newNativeNode(t, "cholesky_info", nil, stackOfMatrices(ir.F64, definite(rng, n), 1, n, n)).check(t, NewNatives(Target{Major: 9}))
 	}
 	// Products in parts, of a matrix in scratch memory.
-	newNativeNode(t, "cholesky_info", nil, stackOfMatrices(ir.F64, definite(rng, 390), 1, 390, 390)).check(t, NewNatives(Target{Major: 8, Minor: 6}))
+	newNativeNode(t, "cholesky_info", nil, stackOfMatrices(ir.F64, definite(rng, 390), 1, 390, 390)).check(t, NewNatives(small))
+	newNativeNode(t, "cholesky_info", nil, stackOfMatrices(ir.F32, definite(rng, 130), 3, 130, 130)).check(t, NewNatives(small))
 }
 
 // TestCholeskyFault: a matrix that is not positive definite, at any pivot.
@@ -189,56 +237,82 @@ func TestCholeskyFault(t *testing.T) {
 				return -1
 			}
 			return 2
-		}, 2, 70, 70)
+		}, 2, 115, 115)
 		node := newNativeNode(t, "cholesky_info", nil, a)
-		if hostRounds && node.simulated(t, x) != nil {
-			t.Errorf("no fault at pivot %d", pivot)
+		for _, x := range []*Natives{x, NewNatives(small)} {
+			if hostRounds && node.simulated(t, x) != nil {
+				t.Errorf("no fault at pivot %d", pivot)
+			}
 		}
 	}
 }
 
+func triangleAttrs(i int) []ir.Named {
+	return ir.A("left", i&1 == 0, "upper", i&2 != 0, "transpose", i&4 != 0, "unit", i&8 != 0)
+}
+
+// triangles are matrices for the attributes of a number. Of the second one what is not read
+// is not finite, of the third the diagonal has a 0, of the fifth an infinity is read.
+func triangles(rng *rand.Rand, i, n int) func(m, r, c int) float64 {
+	return func(m, r, c int) float64 {
+		v := rng.NormFloat64()
+		switch {
+		case m == 1 && (c > r && i&2 == 0 || c < r && i&2 != 0 || c == r && i&8 != 0):
+			return math.NaN()
+		case m == 2 && c == r && r >= n/2, m == 3 && rng.IntN(2) == 0:
+			return 0
+		case m == 4 && (r == n-1 && c == 0 || r == 0 && c == n-1):
+			return math.Inf(1)
+		case r == c:
+			return v + math.Copysign(2, v)
+		}
+		return v
+	}
+}
+
+// rightOf is a right-hand side of so many systems, with zeros of both signs.
+func rightOf(rng *rand.Rand, dt ir.DType, i, matrices, n, others int) *array {
+	rows, columns := n, others
+	if i&1 != 0 {
+		rows, columns = others, n
+	}
+	return stackOfMatrices(dt, func(m, i, j int) float64 {
+		if rng.IntN(4) == 0 {
+			return math.Copysign(0, rng.NormFloat64())
+		}
+		return rng.NormFloat64()
+	}, matrices, rows, columns)
+}
+
 func TestTriangular(t *testing.T) {
 	x := NewNatives(Target{Major: 9})
-	attrs := func(i int) []ir.Named {
-		return ir.A("left", i&1 == 0, "upper", i&2 != 0, "transpose", i&4 != 0, "unit", i&8 != 0)
-	}
 	eachMatrix(t, func(t *testing.T, rng *rand.Rand, dt ir.DType, n int, l layout) {
 		for i := range 16 {
-			if n >= 64 && i >= 8 {
+			if n >= 17 && i >= 8 {
 				break
 			}
-			// Of the second matrix what is not read is not finite, of the third there is a 0
-			// on the diagonal.
-			a := stackOfMatrices(dt, func(m, r, c int) float64 {
-				v := rng.NormFloat64()
-				switch {
-				case m == 1 && (c > r && i&2 == 0 || c < r && i&2 != 0 || c == r && i&8 != 0):
-					return math.NaN()
-				case m == 2 && c == r && r >= n/2, m == 3 && rng.IntN(2) == 0:
-					return 0
-				case m == 4 && r == n-1 && c == 0:
-					return math.Inf(1)
-				case r == c:
-					return v + math.Copysign(2, v)
-				}
-				return v
-			}, 5, n, n)
-			for _, others := range []int{1, 5} {
-				rows, columns := n, others
-				if i&1 != 0 {
-					rows, columns = others, n
-				}
-				z := stackOfMatrices(dt, func(m, i, j int) float64 {
-					if rng.IntN(4) == 0 {
-						return math.Copysign(0, rng.NormFloat64())
-					}
-					return rng.NormFloat64()
-				}, 5, rows, columns)
+			matrices := min(5, 128/n+1)
+			a := stackOfMatrices(dt, triangles(rng, i, n), matrices, n, n)
+			for _, others := range []int{1, 5}[n/100:] {
+				z := rightOf(rng, dt, i, matrices, n, others)
 				a.layout, z.layout = l, l
-				newNativeNode(t, "triangular_solve_info", attrs(i), a, z).check(t, x)
+				newNativeNode(t, "triangular_solve_info", triangleAttrs(i), a, z).check(t, x)
 			}
 		}
 	})
+}
+
+// TestTriangularInScratch: matrices that do not fit into shared memory.
+func TestTriangularInScratch(t *testing.T) {
+	if !hostRounds {
+		t.Skip("the host has bits of its own")
+	}
+	rng := rand.New(rand.NewPCG(25, 1))
+	x := NewNatives(small)
+	for _, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 13} {
+		a := stackOfMatrices(ir.F64, triangles(rng, i, 90), 4, 90, 90)
+		newNativeNode(t, "triangular_solve_info", triangleAttrs(i), a, rightOf(rng, ir.F64, i, 4, 90, 67)).check(t, x)
+	}
 }
 
 // TestMatrixCheck: a copy, and a fault for any info above 0.

@@ -18,57 +18,125 @@ func planTriangular(c *nativeCall) (*Plan, error) {
 	s := triangle{c.Attr("left").Bool(), c.Attr("upper").Bool(), c.Attr("transpose").Bool(), c.Attr("unit").Bool()}
 	m.name += fmt.Sprintf("_%s%s%s%s", mark(s.left), mark(s.upper), mark(s.transpose), mark(s.unit))
 	m.withRight(1)
-	rows, pitch := m.order, (m.order+m.columns)|1
+	rows, pitch := m.order, (m.order+m.width)|1
 	if !s.left {
-		rows, pitch = m.order+m.rows, m.order|1
+		rows, pitch = m.order+m.height, m.order|1
 	}
-	return m.plan(rows*pitch, pitch, func(b *matrixBlock) {
-		n, height, width := b.order(), b.number32(matrixHeight), b.number32(matrixWidth)
-		zero := b.constant(b32, 0)
+	if m.planShared(rows*pitch, pitch, func(b *matrixBlock) {
+		others := b.number32(s.others())
 		b.start()
-		s.loadTriangle(b, n)
-		z := func(i, j reg) place { return b.element(i, b.plus(j, n)) }
-		if !s.left {
-			z = func(i, j reg) place { return b.element(b.plus(i, n), j) }
-		}
-		b.cells(0, height, 0, width, nil, func(i, j reg) {
-			v := b.loadWide(b.tensors[1].t, b.of(1, i, j))
-			b.unfinite(v, matrixBadX)
-			z(i, j).setReal(0, v)
-		})
+		s.loadTriangle(b, 0, b.order())
+		s.loadRight(b, 0, others)
 		b.barrier()
-		if !s.unit {
-			b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
-				b.downward(n, func(i reg) {
-					none := b.to(pred, "setp.eq.f64", b.element(i, i).real(0), b.f64(0))
-					b.setWord(matrixInfo, b.plus(i, 1), none)
-				})
-			})
-			b.barrier()
-		}
-		info := b.word(matrixInfo)
-		bad := b.to(pred, "or.pred", b.isSet(matrixBadX), b.to(pred, "setp.ne.u32", info, 0))
-		b.storeInfo(3, info)
-		end := b.label()
-		b.opIf(bad, "bra", end)
-		switch {
-		case !s.left:
-			b.spread(0, height, func(i reg) { s.solveRow(b, n, b.element(b.plus(i, n), zero)) })
-		case s.upper && !s.transpose:
-			b.spread(0, width, func(j reg) { b.solveUpper(n, b.plus(n, j), s.unit, nil) })
-		default:
-			s.solveByRows(b, n, b.plus(n, width))
-		}
+		s.findZero(b)
 		b.barrier()
-		b.place(end)
-		b.cells(0, height, 0, width, nil, func(i, j reg) {
-			b.storeNarrow(b.tensors[2].t, b.nanWhen(bad, z(i, j).real(0)), b.of(2, i, j))
+		s.solve(b, b.constant(b32, 0), others)
+	}) {
+		return c.plan, nil
+	}
+	n := m.width
+	if !s.left {
+		n = m.height
+	}
+	m.planScratch(rows*pitch, pitch, func(launch matrixLaunch) {
+		launch("start", 0, 1, func(b *matrixBlock) { b.start() })
+		launch("load", 0, ceil(m.order, triangleRows), func(b *matrixBlock) {
+			from, to := b.share(0, b.order(), triangleRows)
+			s.loadTriangle(b, from, to)
 		})
-	}), nil
+		share := func(b *matrixBlock) (from, to reg) { return b.share(0, b.number32(s.others()), triangleOthers) }
+		launch("load_right", 0, ceil(n, triangleOthers), func(b *matrixBlock) {
+			from, to := share(b)
+			s.loadRight(b, from, to)
+		})
+		launch("find_zero", 0, 1, func(b *matrixBlock) { s.findZero(b) })
+		launch("solve", 0, ceil(n, triangleOthers), func(b *matrixBlock) {
+			from, to := share(b)
+			s.solve(b, from, to)
+		})
+	})
+	return c.plan, nil
 }
 
-// loadTriangle copies the matrix; what is not read of it may be anything.
-func (s triangle) loadTriangle(b *matrixBlock, n reg) {
+// What a block takes of a matrix in scratch memory: of its rows, and of the right-hand
+// sides that are solved for by themselves.
+const (
+	triangleRows   = 32
+	triangleOthers = 32
+)
+
+// others is the number that says how many right-hand sides there are: columns, or rows of
+// systems y·x = z.
+func (s triangle) others() int {
+	if s.left {
+		return matrixWidth
+	}
+	return matrixHeight
+}
+
+// right is where element i of a right-hand side is worked on.
+func (s triangle) right(b *matrixBlock, i, other reg) place {
+	if s.left {
+		return b.element(i, b.plus(b.order(), other))
+	}
+	return b.element(b.plus(b.order(), other), i)
+}
+
+// eachRight runs over the elements of right-hand sides, with their addresses in a tensor.
+func (s triangle) eachRight(b *matrixBlock, from any, to reg, tensor int, body func(at reg, p place)) {
+	if s.left {
+		b.cells(0, b.order(), from, to, nil, func(i, other reg) { body(b.of(tensor, i, other), s.right(b, i, other)) })
+		return
+	}
+	b.cells(from, to, 0, b.order(), nil, func(other, i reg) { body(b.of(tensor, other, i), s.right(b, i, other)) })
+}
+
+func (s triangle) loadRight(b *matrixBlock, from any, to reg) {
+	s.eachRight(b, from, to, 1, func(at reg, p place) {
+		v := b.loadWide(b.tensors[1].t, at)
+		b.unfinite(v, matrixBadX)
+		p.setReal(0, v)
+	})
+}
+
+// findZero notes the first 0 of the diagonal.
+func (s triangle) findZero(b *matrixBlock) {
+	if s.unit {
+		return
+	}
+	b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
+		b.downward(b.order(), func(i reg) {
+			none := b.to(pred, "setp.eq.f64", b.element(i, i).real(0), b.f64(0))
+			b.setWord(matrixInfo, b.plus(i, 1), none)
+		})
+	})
+}
+
+// solve solves for right-hand sides from one up to another, and stores them.
+func (s triangle) solve(b *matrixBlock, from, to reg) {
+	n := b.order()
+	info := b.word(matrixInfo)
+	bad := b.to(pred, "or.pred", b.isSet(matrixBadX), b.to(pred, "setp.ne.u32", info, 0))
+	b.storeInfo(3, info)
+	end := b.label()
+	b.opIf(bad, "bra", end)
+	switch {
+	case !s.left:
+		b.spread(from, to, func(i reg) { s.solveRow(b, n, b.element(b.plus(i, n), b.constant(b32, 0))) })
+	case s.upper && !s.transpose:
+		b.spread(from, to, func(j reg) { b.solveUpper(n, b.plus(n, j), s.unit, nil) })
+	default:
+		s.solveByRows(b, n, b.plus(n, from), b.plus(n, to))
+	}
+	b.barrier()
+	b.place(end)
+	s.eachRight(b, from, to, 2, func(at reg, p place) {
+		b.storeNarrow(b.tensors[2].t, b.nanWhen(bad, p.real(0)), at)
+	})
+}
+
+// loadTriangle copies rows of the matrix; what is not read of it may be anything.
+func (s triangle) loadTriangle(b *matrixBlock, from any, to reg) {
 	outside := "setp.gt.u32" // the column beside the row
 	switch {
 	case s.upper && s.unit:
@@ -78,7 +146,7 @@ func (s triangle) loadTriangle(b *matrixBlock, n reg) {
 	case s.unit:
 		outside = "setp.ge.u32"
 	}
-	b.cells(0, n, 0, n, nil, func(i, j reg) {
+	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
 		v := b.loadWide(b.tensors[0].t, b.of(0, i, j))
 		v = b.to(b64, "selp.b64", b.f64(0), v, b.to(pred, outside, j, i))
 		b.unfinite(v, matrixBadX)
@@ -91,8 +159,7 @@ func (s triangle) loadTriangle(b *matrixBlock, n reg) {
 // done. each is told of the results, if it is there.
 func (b *matrixBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) {
 	b.downward(n, func(i reg) {
-		v := b.to(b64, "mov.b64", b.element(i, column).real(0))
-		b.turns(b.plus(i, 1), n, 1, func(k reg) { b.subtract(v, b.element(i, k).real(0), b.element(k, column).real(0)) })
+		v := b.subtractAll(i, column, b.plus(i, 1), n)
 		if !unit {
 			v = b.mulF64(b.to(b64, "div.rn.f64", b.f64(1), b.element(i, i).real(0)), v)
 		}
@@ -104,13 +171,14 @@ func (b *matrixBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) 
 }
 
 // solveByRows takes each row, as soon as it is solved, from those that are not: downward
-// with the lower triangle or the transposed upper one, else upward.
-func (s triangle) solveByRows(b *matrixBlock, n, last reg) {
+// with the lower triangle or the transposed upper one, else upward. Right-hand sides are
+// columns from a first up to a last.
+func (s triangle) solveByRows(b *matrixBlock, n, first, last reg) {
 	down := s.upper == s.transpose
 	row := func(k reg) {
 		if !s.unit {
 			inverse := b.to(b64, "div.rn.f64", b.f64(1), b.element(k, k).real(0))
-			b.spread(n, last, func(j reg) {
+			b.spread(first, last, func(j reg) {
 				at := b.element(k, j)
 				at.setReal(0, b.mulF64(at.real(0), inverse))
 			})
@@ -121,7 +189,7 @@ func (s triangle) solveByRows(b *matrixBlock, n, last reg) {
 			from, to = b.plus(k, 1), n
 		}
 		var factor reg
-		b.cells(from, to, n, last, func(i reg) {
+		b.cells(from, to, first, last, func(i reg) {
 			if s.transpose {
 				factor = b.element(k, i).real(0)
 			} else {
