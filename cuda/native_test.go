@@ -18,20 +18,22 @@ import (
 )
 
 // nativeCase is a node that has native kernels, at a size at which they matter. Integers of
-// 64 bits are indices below a bound, if there is one.
+// 64 bits are indices below a bound, if there is one. Matrices of the first operand may have
+// something added to their diagonal.
 type nativeCase struct {
-	name  string
-	row   string
-	attrs []ir.Named
-	in    []ir.Type
-	below int64
+	name     string
+	row      string
+	attrs    []ir.Named
+	in       []ir.Type
+	below    int64
+	diagonal float64
 }
 
 func nativeCases() []nativeCase {
 	typ := func(d ir.DType, shape ...int) ir.Type { return ir.Type{DType: d, Shape: shape} }
 	var out []nativeCase
 	add := func(name, row string, attrs []ir.Named, below int64, in ...ir.Type) {
-		out = append(out, nativeCase{name, row, attrs, in, below})
+		out = append(out, nativeCase{name: name, row: row, attrs: attrs, in: in, below: below})
 	}
 	scatter := func(name string, d ir.DType, n, rows, inner int, below int64) {
 		add("scatter_add "+name, "scatter_add", ir.A("axis", 0), below, typ(d, rows, inner), typ(ir.I64, n), typ(d, n, inner))
@@ -77,7 +79,7 @@ func nativeCases() []nativeCase {
 	for _, c := range codeCases() {
 		out = append(out, c.native())
 	}
-	return out
+	return append(out, hostCases()...)
 }
 
 // node is the node, and the types of its operands and results.
@@ -108,7 +110,7 @@ func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, typ := range c.in {
+	for i, typ := range c.in {
 		b := make([]byte, typ.Bytes())
 		size := typ.DType.Size()
 		drawn := len(b)
@@ -133,6 +135,9 @@ func (c nativeCase) make(t *testing.T, seed uint64) (n ir.Node, data [][]byte) {
 		}
 		for j := drawn; j < len(b); j += drawn {
 			copy(b[j:], b[:drawn])
+		}
+		if i == 0 && c.diagonal != 0 {
+			onDiagonal(typ, b, c.diagonal)
 		}
 		data = append(data, b)
 	}
@@ -237,7 +242,11 @@ func TestMeasureNatives(t *testing.T) {
 		}
 		t.Logf("%-34s %8.1f µs, %d steps, %d KiB of scratch memory", c.name, measured(*plan), len(plan.Steps), plan.Scratch>>10)
 		before := 0.0
-		for j, s := range plan.Steps {
+		steps := plan.Steps
+		if len(steps) > 20 { // too many to be told one by one
+			steps = nil
+		}
+		for j, s := range steps {
 			until := *plan
 			until.Steps = plan.Steps[:j+1]
 			us := measured(until)

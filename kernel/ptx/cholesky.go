@@ -2,7 +2,7 @@ package ptx
 
 import "github.com/sinter-go/sinter/kernel"
 
-func init() { natives["cholesky_info"] = planCholesky }
+func init() { asHost("cholesky_info", planCholesky) }
 
 // choleskyBlock is how many columns LAPACK factors before it turns to the rows below them.
 const choleskyBlock = 64

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	for row, kind := range map[string]transformKind{"fft": complexTransform, "rfft": forwardTransform, "irfft": backwardTransform} {
-		natives[row] = func(c *nativeCall) (*Plan, error) { return c.planTransform(kind) }
+		asHost(row, func(c *nativeCall) (*Plan, error) { return c.planTransform(kind) })
 	}
 }
 
@@ -61,15 +61,16 @@ const (
 const (
 	// transformBlock is how many numbers a block has in shared memory if lanes are short.
 	transformBlock = 1024
-	// transformChunk is the scratch memory of the lanes that go through it together: what
-	// second-level caches hold.
-	transformChunk = 32 << 20
+	// transformChunk is the scratch memory of the lanes that go through it together, in each
+	// of two places: what second-level caches hold. A transform has transformChunks at most.
+	transformChunk  = 16 << 20
+	transformChunks = 64
 	// transformAlone is the radix from which on a lane has work for more than a block.
 	transformAlone = 256
 )
 
 func (c *nativeCall) planTransform(kind transformKind) (*Plan, error) {
-	if !hostRounds || c.tooLarge() {
+	if c.tooLarge() {
 		return nil, nil
 	}
 	f := &transform{kind: kind, t: c.tensors[0].Type.DType, over: 1}
@@ -270,7 +271,7 @@ func (a *asm) strided(threads int, most int64, items reg, body func(i reg)) {
 func (c *nativeCall) planTransformPasses(f *transform) {
 	table := c.addTwiddles(&f.table)
 	lane := int64(f.n) * f.unit()
-	chunk := min(f.rows, max(1, transformChunk/lane))
+	chunk := min(f.rows, max(1, transformChunk/lane, ceil(f.rows, transformChunks)))
 	from, to := c.room(chunk*lane), c.room(chunk*lane)
 	for first := int64(0); first < f.rows; first += chunk {
 		rows := min(chunk, f.rows-first)

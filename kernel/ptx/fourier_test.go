@@ -84,7 +84,7 @@ func TestTransformChunks(t *testing.T) {
 		t.Skip("the host has bits of its own")
 	}
 	zeros := func(shape ...int) *array { return newArray(ir.F32, shape...) }
-	node := transformNode(t, complexTransform, zeros, 16384, 130, 1, false)
+	node := transformNode(t, complexTransform, zeros, 16384, 65, 1, false)
 	s := &simulator{}
 	tensors, _ := node.tensors(s)
 	plan, err := NewNatives(Target{Major: 9}).Plan(&node.node, tensors)

@@ -3,8 +3,8 @@ package ptx
 // Solutions of systems and determinants, by LU factors with row exchanges.
 
 func init() {
-	natives["solve_info"] = planSolve
-	natives["det"] = planDet
+	asHost("solve_info", planSolve)
+	asHost("det", planDet)
 }
 
 // planSolve works on the matrix and its right-hand side side by side: what is done to rows

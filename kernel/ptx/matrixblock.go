@@ -17,8 +17,12 @@ const matrixLargest = 8192
 // matrixMost bounds what few blocks are made of: rows or columns of a right-hand side.
 const matrixMost = 1 << 20
 
-// matrixChunk is the scratch memory of matrices that are there together.
-const matrixChunk = 256 << 20
+// matrixChunk is the scratch memory of matrices that are there together. A node has
+// matrixChunks at most.
+const (
+	matrixChunk  = 256 << 20
+	matrixChunks = 16
+)
 
 // The words in front of a matrix where it is worked on.
 const (
@@ -69,7 +73,7 @@ type matrixCall struct {
 func (c *nativeCall) matrixCall(axes ...int) *matrixCall {
 	shape := c.tensors[0].Type.Shape
 	m := &matrixCall{nativeCall: c, name: c.Row.Name, order: int64(shape[len(shape)-1]), matrices: int64(shape[:len(shape)-2].Size())}
-	if !hostRounds || c.tooLarge() || m.order > matrixLargest {
+	if c.tooLarge() || m.order > matrixLargest {
 		return nil
 	}
 	for i, n := range axes {
@@ -126,7 +130,7 @@ type matrixLaunch func(name string, from, blocks int64, write func(b *matrixBloc
 func (m *matrixCall) planScratch(elements, pitch int64, steps func(launch matrixLaunch)) {
 	pivots := matrixHeader + 8*elements
 	bytes := (pivots + 4*m.order + 255) &^ 255
-	chunk := min(m.matrices, max(1, matrixChunk/bytes))
+	chunk := min(m.matrices, max(1, matrixChunk/bytes, ceil(m.matrices, matrixChunks)))
 	at := m.room(chunk * bytes)
 	for first := int64(0); first < m.matrices; first += chunk {
 		steps(func(name string, from, blocks int64, write func(b *matrixBlock)) {

@@ -2,7 +2,7 @@ package ptx
 
 import "fmt"
 
-func init() { natives["triangular_solve_info"] = planTriangular }
+func init() { asHost("triangular_solve_info", planTriangular) }
 
 // triangle is a system with a triangular matrix: of which side it is, which triangle is
 // read, and how.
