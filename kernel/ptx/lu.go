@@ -1,10 +1,13 @@
 package ptx
 
+import "math"
+
 // Solutions of systems and determinants, by LU factors with row exchanges.
 
 func init() {
 	asHost("solve_info", planSolve)
 	asHost("det", planDet)
+	asHost("slogdet", planLogDet)
 }
 
 // planSolve works on the matrix and its right-hand side side by side: what is done to rows
@@ -63,18 +66,44 @@ func planDet(c *nativeCall) (*Plan, error) {
 	if m == nil {
 		return nil, nil
 	}
+	return m.planFactors(func(b *matrixBlock) {
+		d := b.to(b64, "mov.b64", b.f64(1))
+		b.turns(0, b.order(), 1, func(i reg) { b.op("mul.rn.f64", d, d, b.element(i, i).real(0)) })
+		d = b.to(b64, "selp.b64", b.negF64(d), d, b.isSet(matrixOdd))
+		b.storeNarrow(b.tensors[1].t, b.nanWhen(b.isSet(matrixBadX), d), b.at[1])
+	}), nil
+}
+
+func planLogDet(c *nativeCall) (*Plan, error) {
+	m := c.matrixCall(2, 0, 0)
+	if m == nil {
+		return nil, nil
+	}
+	return m.planFactors(func(b *matrixBlock) {
+		bad, singular := b.isSet(matrixBadX), b.isSet(matrixInfo)
+		odd, sum := b.to(b32, "mov.b32", b.word(matrixOdd)), b.to(b64, "mov.b64", b.f64(0))
+		b.turns(0, b.order(), 1, func(i reg) {
+			d := b.element(i, i).real(0)
+			negative := b.to(pred, "setp.lt.f64", d, b.f64(0))
+			b.op("xor.b32", odd, odd, b.to(b32, "selp.b32", 1, 0, negative))
+			b.op("add.rn.f64", sum, sum, b.log(b.absF64(d)))
+		})
+		sign := b.to(b64, "selp.b64", b.f64(-1), b.f64(1), b.to(pred, "setp.ne.u32", odd, 0))
+		sign = b.to(b64, "selp.b64", b.f64(0), sign, singular)
+		sum = b.to(b64, "selp.b64", b.f64(math.Inf(-1)), sum, singular)
+		b.storeNarrow(b.tensors[1].t, b.nanWhen(bad, sign), b.at[1])
+		b.storeNarrow(b.tensors[2].t, b.nanWhen(bad, sum), b.at[2])
+	}), nil
+}
+
+// planFactors factors each matrix, and has one thread finish with the factors.
+func (m *matrixCall) planFactors(finish func(b *matrixBlock)) *Plan {
 	pitch := m.order | 1
 	load := func(b *matrixBlock, from any, to reg) {
 		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), matrixBadX)
 	}
-	finish := func(b *matrixBlock) {
-		bad := b.isSet(matrixBadX)
-		b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
-			d := b.to(b64, "mov.b64", b.f64(1))
-			b.turns(0, b.order(), 1, func(i reg) { b.op("mul.rn.f64", d, d, b.element(i, i).real(0)) })
-			d = b.to(b64, "selp.b64", b.negF64(d), d, b.isSet(matrixOdd))
-			b.storeNarrow(b.tensors[1].t, b.nanWhen(bad, d), b.at[1])
-		})
+	alone := func(b *matrixBlock) {
+		b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() { finish(b) })
 	}
 	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
 		n := b.order()
@@ -82,15 +111,15 @@ func planDet(c *nativeCall) (*Plan, error) {
 		load(b, 0, n)
 		b.barrier()
 		b.factor(luRange{end: n, last: n})
-		finish(b)
+		alone(b)
 	}) {
-		return c.plan, nil
+		return m.nativeCall.plan
 	}
 	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
 		m.factorInScratch(launch, m.order, load)
-		launch("product", 0, 1, finish)
+		launch("finish", 0, 1, alone)
 	})
-	return c.plan, nil
+	return m.nativeCall.plan
 }
 
 // luPanel is how many columns LAPACK factors before it turns to those behind them.

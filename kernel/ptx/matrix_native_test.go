@@ -117,7 +117,7 @@ func TestFactorsInScratch(t *testing.T) {
 		}
 		return rng.NormFloat64()
 	}, 4, 116, 116)
-	newNativeNode(t, "det", nil, a).check(t, x)
+	newNativeNode(t, "slogdet", nil, a).check(t, x)
 	for _, columns := range []int{1, 35} {
 		z := stackOfMatrices(ir.F64, func(m, i, j int) float64 {
 			if m == 0 && i == 5 && columns == 1 {
@@ -166,7 +166,27 @@ func TestDet(t *testing.T) {
 		a := stackOfMatrices(dt, hostile(rng), min(8, 192/n+1), n, n)
 		a.layout = l
 		newNativeNode(t, "det", nil, a).check(t, x)
+		newNativeNode(t, "slogdet", nil, a).check(t, x)
 	})
+}
+
+// TestLog: the logarithm of any number, by matrices of one element.
+func TestLog(t *testing.T) {
+	if !hostRounds {
+		t.Skip("the host has bits of its own")
+	}
+	rng := rand.New(rand.NewPCG(26, 1))
+	special := []float64{0, 1, math.Sqrt2, math.Sqrt2 / 2, 0.5, 2, math.MaxFloat64, 5e-324, 0x1p-1022, math.Nextafter(math.Sqrt2/2, 0), math.Nextafter(1, 2)}
+	a := stackOfMatrices(ir.F64, func(m, _, _ int) float64 {
+		switch {
+		case m < len(special):
+			return special[m]
+		case m%2 == 0:
+			return 1 + rng.NormFloat64()/16
+		}
+		return math.Ldexp(rng.Float64(), rng.IntN(2100)-1070)
+	}, 4000, 1, 1)
+	newNativeNode(t, "slogdet", nil, a).check(t, NewNatives(Target{Major: 9}))
 }
 
 // definite are matrices with a heavy diagonal, of which some are not definite, not
