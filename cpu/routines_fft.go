@@ -6,7 +6,8 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// Fourier transforms on gonum's, a translation of FFTPACK.
+// Fourier transforms on gonum's, a translation of FFTPACK. The native kernels of package
+// ptx follow them operation by operation.
 
 func init() {
 	builtinRoutines["fft"] = guarded(fft)

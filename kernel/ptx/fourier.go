@@ -171,8 +171,19 @@ func (f *transform) results() int {
 	return f.n
 }
 
-// lanesOfBlock is how many short lanes a block has.
-func (f *transform) lanesOfBlock() int64 { return max(1, min(f.rows, int64(transformBlock/f.n))) }
+// lanesOfBlock is how many lanes a block has: several short ones, and of lanes side by side
+// as many as share what memory gives at once, if there is room.
+func (f *transform) lanesOfBlock(t Target) int64 {
+	lanes := int64(transformBlock / f.n)
+	if f.ends[0].byLane || f.ends[1].byLane {
+		shared := memorySector * 8 / (int64(f.t.Size()) * f.unit())
+		lanes = max(lanes, min(shared, int64(t.shared())/(2*int64(f.n)*f.unit())))
+	}
+	return max(1, min(f.rows, lanes))
+}
+
+// memorySector is how many bytes memory gives at once.
+const memorySector = 32
 
 // fitsBlock reports whether lanes are transformed in shared memory. Few lanes of a length
 // with a large prime factor have too much work for a block each.
@@ -180,7 +191,7 @@ func (c *nativeCall) fitsBlock(f *transform) bool {
 	if f.largest > transformAlone && f.rows < c.target.sms() {
 		return false
 	}
-	return 2*f.lanesOfBlock()*int64(f.n)*f.unit() <= int64(c.target.shared())
+	return 2*f.lanesOfBlock(c.target)*int64(f.n)*f.unit() <= int64(c.target.shared())
 }
 
 // numbers are those of a launch over lanes.
@@ -207,7 +218,7 @@ func (f *transform) name() string {
 // planTransformBlocks has each block transform a lane, or several short ones.
 func (c *nativeCall) planTransformBlocks(f *transform) {
 	table := c.addTwiddles(&f.table)
-	lanes := f.lanesOfBlock()
+	lanes := f.lanesOfBlock(c.target)
 	threads := int(min(512, max(64, (lanes*int64(f.n)/4+31)&^31)))
 	c.add(fmt.Sprintf("%s_block%d", f.name(), lanes), threads, func(a *asm) {
 		half := lanes * int64(f.n) * f.unit()

@@ -69,6 +69,10 @@ func TestTransforms(t *testing.T) {
 				transformNode(t, kind, draw, n, 40, 1, true).check(t, x)
 			}
 		}
+		t.Run(fmt.Sprintf("%d of 1030 side by side", kind), func(t *testing.T) {
+			draw := func(shape ...int) *array { return drawn(rng, ir.F32, false, shape...) }
+			transformNode(t, kind, draw, 1030, 1, 9, false).check(t, x)
+		})
 		for _, n := range []int{257, 514, 15000} { // too much for a block, or too long
 			t.Run(fmt.Sprintf("%d of %d in passes", kind, n), func(t *testing.T) {
 				draw := func(shape ...int) *array { return drawn(rng, ir.F32, false, shape...) }
