@@ -153,7 +153,7 @@ func (m *matrixCall) factorInScratch(launch matrixLaunch, columns int64, load fu
 			first = b.number32(matrixFrom)
 			return first, b.to(b32, "min.u32", b.plus(first, luPanel), b.order())
 		}
-		launch("panel", first, 1, func(b *matrixBlock) {
+		launch("panel", first, 0, func(b *matrixBlock) {
 			first, end := panel(b)
 			b.factor(luRange{first, end, end, true})
 		})
@@ -262,7 +262,7 @@ func (b *matrixBlock) update(first, end, last reg) {
 // subtractAll takes from an element the products of its row and its column from one number
 // up to another, in this order, and returns the rest.
 func (b *matrixBlock) subtractAll(i, j, from, to reg) reg {
-	const together = 4 // whose factors are on the way at once
+	const together = 8 // whose factors are on the way at once
 	at := b.element(i, j)
 	v := b.to(b64, "mov.b64", at.real(0))
 	factors, column := b.element(i, from), b.element(from, j)

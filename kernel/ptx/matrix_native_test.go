@@ -118,15 +118,13 @@ func TestFactorsInScratch(t *testing.T) {
 		return rng.NormFloat64()
 	}, 4, 116, 116)
 	newNativeNode(t, "slogdet", nil, a).check(t, x)
-	for _, columns := range []int{1, 35} {
-		z := stackOfMatrices(ir.F64, func(m, i, j int) float64 {
-			if m == 0 && i == 5 && columns == 1 {
-				return math.Inf(1)
-			}
-			return rng.NormFloat64()
-		}, 4, 116, columns)
-		newNativeNode(t, "solve_info", nil, a, z).check(t, x)
-	}
+	z := stackOfMatrices(ir.F64, func(m, i, j int) float64 {
+		if m == 0 && i == 5 && j == 2 {
+			return math.Inf(1)
+		}
+		return rng.NormFloat64()
+	}, 4, 116, 3)
+	newNativeNode(t, "solve_info", nil, a, z).check(t, x)
 	wide := stackOfMatrices(ir.F32, func(m, i, j int) float64 { return rng.NormFloat64() }, 1, 9, 1500)
 	square := stackOfMatrices(ir.F32, func(m, i, j int) float64 { return rng.NormFloat64() }, 1, 9, 9)
 	newNativeNode(t, "solve_info", nil, square, wide).check(t, x)

@@ -119,11 +119,15 @@ func (m *matrixCall) planShared(elements, pitch int64, write func(b *matrixBlock
 	return true
 }
 
-// matrixPartThreads is the block size of launches over parts of matrices in scratch memory.
-const matrixPartThreads = 256
+// matrixPartThreads is the block size of launches over parts of matrices in scratch memory,
+// matrixAloneThreads of those that have one block for each matrix.
+const (
+	matrixPartThreads  = 256
+	matrixAloneThreads = 1024
+)
 
 // matrixLaunch appends a launch for a part of the algorithm that begins at a column, of so
-// many blocks for each matrix.
+// many blocks for each matrix; 0 is one large block.
 type matrixLaunch func(name string, from, blocks int64, write func(b *matrixBlock))
 
 // planScratch works on so many elements of each matrix in scratch memory.
@@ -134,7 +138,11 @@ func (m *matrixCall) planScratch(elements, pitch int64, steps func(launch matrix
 	at := m.room(chunk * bytes)
 	for first := int64(0); first < m.matrices; first += chunk {
 		steps(func(name string, from, blocks int64, write func(b *matrixBlock)) {
-			m.add(m.name+"_"+name, matrixPartThreads, func(a *asm) { write(m.block(a, matrixPartThreads, ".global")) },
+			threads := matrixPartThreads
+			if blocks == 0 {
+				threads, blocks = matrixAloneThreads, 1
+			}
+			m.add(m.name+"_"+name, threads, func(a *asm) { write(m.block(a, threads, ".global")) },
 				min(chunk, m.matrices-first), blocks, 0, m.numbers(first, pitch, from, at, bytes, pivots)...)
 		})
 	}
