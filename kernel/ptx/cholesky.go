@@ -17,16 +17,16 @@ const choleskyRows = 32
 // planCholesky makes lower factors. A matrix that is not positive definite is a fault, so
 // that the host says which pivot it is; upper factors, which few ask for, are the host's.
 func planCholesky(c *nativeCall) (*Plan, error) {
-	m := c.matrixCall(2, 2, 0)
+	m := c.linalgCall(2, 2, 0)
 	if m == nil || c.Attr("upper").Bool() {
 		return nil, nil
 	}
 	c.plan.Fault = true
 	pitch := m.order | 1
-	blockOf := func(b *matrixBlock, first reg) (last reg) {
+	blockOf := func(b *linalgBlock, first reg) (last reg) {
 		return b.to(b32, "min.u32", b.plus(first, choleskyBlock), b.order())
 	}
-	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+	if m.planShared(m.order*pitch, pitch, func(b *linalgBlock) {
 		n, end := b.order(), b.label()
 		b.start()
 		b.loadSymmetric(0, n)
@@ -44,41 +44,40 @@ func planCholesky(c *nativeCall) (*Plan, error) {
 	}) {
 		return c.plan, nil
 	}
-	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
-		launch("start", 0, 1, func(b *matrixBlock) { b.start() })
-		launch("load", 0, ceil(m.order, choleskyRows), func(b *matrixBlock) { b.loadSymmetric(b.share(0, b.order(), choleskyRows)) })
+	return m.planScratch(m.order*pitch, pitch, func(launch linalgLaunch) {
+		launch("start", 0, 1, func(b *linalgBlock) { b.start() })
+		launch("load", 0, ceil(m.order, choleskyRows), func(b *linalgBlock) { b.loadSymmetric(b.share(0, b.order(), choleskyRows)) })
 		for first := int64(0); first < m.order; first += choleskyBlock {
 			rest := m.order - min(first+choleskyBlock, m.order)
 			if first > 0 {
-				launch("update", first, ceil(m.order-first, choleskyRows), func(b *matrixBlock) {
-					first := b.number32(matrixFrom)
+				launch("update", first, ceil(m.order-first, choleskyRows), func(b *linalgBlock) {
+					first := b.number32(linalgFrom)
 					from, to := b.share(first, b.order(), choleskyRows)
 					b.choleskyUpdate(first, blockOf(b, first), from, to)
 				})
 			}
-			launch("diagonal", first, 1, func(b *matrixBlock) {
-				first, end := b.number32(matrixFrom), b.label()
+			launch("diagonal", first, 1, func(b *linalgBlock) {
+				first, end := b.number32(linalgFrom), b.label()
 				b.choleskyDiagonal(first, blockOf(b, first), end)
 				b.place(end)
 			})
 			if rest > 0 {
-				launch("below", first, ceil(rest, choleskyRows), func(b *matrixBlock) {
-					first := b.number32(matrixFrom)
+				launch("below", first, ceil(rest, choleskyRows), func(b *linalgBlock) {
+					first := b.number32(linalgFrom)
 					last := blockOf(b, first)
 					from, to := b.share(last, b.order(), choleskyRows)
 					b.choleskyBelow(first, last, from, to)
 				})
 			}
 		}
-		launch("store", 0, ceil(m.order, choleskyRows), func(b *matrixBlock) { b.storeFactor(b.share(0, b.order(), choleskyRows)) })
-	})
-	return c.plan, nil
+		launch("store", 0, ceil(m.order, choleskyRows), func(b *linalgBlock) { b.storeFactor(b.share(0, b.order(), choleskyRows)) })
+	}), nil
 }
 
 // storeFactor writes rows of the result; where a pivot was not positive it is a fault.
-func (b *matrixBlock) storeFactor(from any, to reg) {
-	bad := b.isSet(matrixBadX)
-	failed := b.to(pred, "and.pred", b.isSet(matrixInfo), b.to(pred, "not.pred", bad))
+func (b *linalgBlock) storeFactor(from any, to reg) {
+	bad := b.isSet(linalgBadX)
+	failed := b.to(pred, "and.pred", b.isSet(linalgInfo), b.to(pred, "not.pred", bad))
 	b.noteFault(kernel.DivisionByZero, failed)
 	b.storeInfo(2, b.constant(b32, 0))
 	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
@@ -89,10 +88,10 @@ func (b *matrixBlock) storeFactor(from any, to reg) {
 
 // loadSymmetric has rows of the symmetric part of the matrix, or its elements where it is
 // symmetric, in the lower triangle; above it is 0.
-func (b *matrixBlock) loadSymmetric(from any, to reg) {
+func (b *linalgBlock) loadSymmetric(from any, to reg) {
 	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
 		x, y := b.loadWide(b.tensors[0].t, b.of(0, i, j)), b.loadWide(b.tensors[0].t, b.of(0, j, i))
-		b.unfinite(x, matrixBadX)
+		b.unfinite(x, linalgBadX)
 		half := b.f64(0.5)
 		mean := b.addF64(b.mulF64(x, half), b.mulF64(y, half))
 		v := b.to(b64, "selp.b64", x, mean, b.to(pred, "setp.eq.f64", x, y))
@@ -101,7 +100,7 @@ func (b *matrixBlock) loadSymmetric(from any, to reg) {
 }
 
 // choleskyUpdate takes from the columns of a block what those before it say, in some rows.
-func (b *matrixBlock) choleskyUpdate(first, last, from, to reg) {
+func (b *linalgBlock) choleskyUpdate(first, last, from, to reg) {
 	blocks := b.to(b32, "shr.u32", b.plus(b.minus(b.order(), last), choleskyBlock-1), 6)
 	split := b.to(pred, "setp.ge.u32", blocks, choleskySplit)
 	end, part := b.reg(b32), b.reg(b32)
@@ -126,18 +125,18 @@ func (b *matrixBlock) choleskyUpdate(first, last, from, to reg) {
 
 // choleskyDiagonal factors the rows of a block themselves, column by column. All threads
 // leave where a pivot is not positive.
-func (b *matrixBlock) choleskyDiagonal(first, last reg, leave string) {
+func (b *linalgBlock) choleskyDiagonal(first, last reg, leave string) {
 	b.turns(first, last, 1, func(j reg) {
 		length := b.minus(j, first)
 		b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
 			at := b.element(j, j)
 			v := b.subF64(at.real(0), b.dot(b.element(j, first), b.element(j, first), length))
 			positive := b.to(pred, "setp.gt.f64", v, b.f64(0))
-			b.setWord(matrixInfo, b.constant(b32, 1), b.to(pred, "not.pred", positive))
+			b.setWord(linalgInfo, b.constant(b32, 1), b.to(pred, "not.pred", positive))
 			at.setReal(0, b.to(b64, "sqrt.rn.f64", v))
 		})
 		b.barrier()
-		b.opIf(b.isSet(matrixInfo), "bra", leave)
+		b.opIf(b.isSet(linalgInfo), "bra", leave)
 		inverse := b.to(b64, "div.rn.f64", b.f64(1), b.element(j, j).real(0))
 		next := b.plus(j, 1)
 		odd := b.to(pred, "setp.ne.u32", b.to(b32, "and.b32", b.minus(last, next), 1), 0)
@@ -152,7 +151,7 @@ func (b *matrixBlock) choleskyDiagonal(first, last reg, leave string) {
 }
 
 // choleskyBelow solves for rows below a block, a thread for each.
-func (b *matrixBlock) choleskyBelow(first, last, from, to reg) {
+func (b *linalgBlock) choleskyBelow(first, last, from, to reg) {
 	b.spread(from, to, func(i reg) {
 		b.turns(first, last, 1, func(j reg) {
 			at := b.element(i, j)

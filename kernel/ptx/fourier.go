@@ -65,6 +65,8 @@ const (
 	// of two places: what second-level caches hold. A transform has transformChunks at most.
 	transformChunk  = 16 << 20
 	transformChunks = 64
+	// transformLane is the longest lane, in bytes, that there is scratch memory for.
+	transformLane = 1 << 30
 	// transformAlone is the radix from which on a lane has work for more than a block.
 	transformAlone = 256
 )
@@ -98,9 +100,12 @@ func (c *nativeCall) planTransform(kind transformKind) (*Plan, error) {
 	for i := range f.ends {
 		f.ends[i] = c.transformEnd(i, axis, len(lanes))
 	}
-	if c.fitsBlock(f) {
+	switch {
+	case c.fitsBlock(f):
 		c.planTransformBlocks(f)
-	} else {
+	case int64(f.n)*f.unit() > transformLane:
+		return nil, nil
+	default:
 		c.planTransformPasses(f)
 	}
 	return c.plan, nil
@@ -261,21 +266,6 @@ func (f *transform) itemOf(a *asm, i reg, items int, byLane bool, lanes reg) (la
 		return lane, item
 	}
 	return a.splitBy(i, items)
-}
-
-// strided has the threads of a block take turns over items, of which there are most at
-// most.
-func (a *asm) strided(threads int, most int64, items reg, body func(i reg)) {
-	i := a.to(b32, "mov.b32", a.tidHead())
-	again, done := a.label(), a.label()
-	a.place(again)
-	a.opIf(a.to(pred, "setp.ge.u32", i, items), "bra", done)
-	body(i)
-	if most > int64(threads) {
-		a.op("add.u32", i, i, threads)
-		a.op("bra", again)
-	}
-	a.place(done)
 }
 
 // planTransformPasses has lanes go through scratch memory, as many together as caches hold.

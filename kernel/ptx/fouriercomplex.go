@@ -175,17 +175,6 @@ func (s complexStage) pairs(t *transformAsm, row, item reg) {
 	})
 }
 
-// either branches.
-func (a *asm) either(when reg, yes, no func()) {
-	first, end := a.label(), a.label()
-	a.opIf(when, "bra", first)
-	no()
-	a.op("bra", end)
-	a.place(first)
-	yes()
-	a.place(end)
-}
-
 // sums is the second half: of each pair of legs the sums over all, then the factors.
 func (s complexStage) sums(t *transformAsm, row, item reg) {
 	each, half := s.l1*s.ido, (s.radix+1)/2

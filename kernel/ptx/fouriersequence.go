@@ -72,13 +72,3 @@ func (t *transformAsm) twiddle(first int, i reg) complexReg {
 	t.op("ld.global.v2.b64", group([]reg{w.re, w.im}), mem(t.step(t.table, i, 16), 16*int64(first)))
 	return w
 }
-
-// loop counts a register of 32 bits from a number up to another, at least once.
-func (a *asm) loop(from int, to any, body func(i reg)) {
-	i := a.to(b32, "mov.b32", from)
-	again := a.label()
-	a.place(again)
-	body(i)
-	a.op("add.u32", i, i, 1)
-	a.opIf(a.to(pred, "setp.lt.u32", i, to), "bra", again)
-}

@@ -13,20 +13,20 @@ func init() {
 // planSolve works on the matrix and its right-hand side side by side: what is done to rows
 // of one is done to those of the other.
 func planSolve(c *nativeCall) (*Plan, error) {
-	m := c.matrixCall(2, 2, 2, 0)
+	m := c.linalgCall(2, 2, 2, 0)
 	if m == nil {
 		return nil, nil
 	}
 	m.withRight(1)
 	pitch := (m.order + m.width) | 1 // columns lie in different banks
-	load := func(b *matrixBlock, from any, to reg) {
-		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), matrixBadX)
-		b.loadRows(1, from, to, b.number32(matrixWidth), b.order(), matrixBadZ)
+	load := func(b *linalgBlock, from any, to reg) {
+		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), linalgBadX)
+		b.loadRows(1, from, to, b.number32(linalgWidth), b.order(), linalgBadZ)
 	}
-	finish := func(b *matrixBlock, from any, to reg) {
-		bad := b.isSet(matrixBadX)
-		info := b.to(b32, "selp.b32", 0, b.word(matrixInfo), bad)
-		bad = b.to(pred, "or.pred", bad, b.isSet(matrixBadZ))
+	finish := func(b *linalgBlock, from any, to reg) {
+		bad := b.isSet(linalgBadX)
+		info := b.to(b32, "selp.b32", 0, b.word(linalgInfo), bad)
+		bad = b.to(pred, "or.pred", bad, b.isSet(linalgBadZ))
 		bad = b.to(pred, "or.pred", bad, b.to(pred, "setp.ne.u32", info, 0))
 		b.storeInfo(3, info)
 		b.spread(from, to, func(j reg) {
@@ -35,24 +35,23 @@ func planSolve(c *nativeCall) (*Plan, error) {
 			})
 		})
 	}
-	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+	if m.planShared(m.order*pitch, pitch, func(b *linalgBlock) {
 		n := b.order()
 		b.start()
 		load(b, 0, n)
 		b.barrier()
-		b.factor(luRange{end: n, last: b.plus(n, b.number32(matrixWidth))})
-		finish(b, 0, b.number32(matrixWidth))
+		b.factor(luRange{end: n, last: b.plus(n, b.number32(linalgWidth))})
+		finish(b, 0, b.number32(linalgWidth))
 	}) {
 		return c.plan, nil
 	}
-	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
+	return m.planScratch(m.order*pitch, pitch, func(launch linalgLaunch) {
 		m.factorInScratch(launch, m.order+m.width, load)
-		launch("back", 0, ceil(m.width, matrixPartThreads), func(b *matrixBlock) {
-			from, to := b.share(0, b.number32(matrixWidth), matrixPartThreads)
+		launch("back", 0, ceil(m.width, linalgPartThreads), func(b *linalgBlock) {
+			from, to := b.share(0, b.number32(linalgWidth), linalgPartThreads)
 			finish(b, from, to)
 		})
-	})
-	return c.plan, nil
+	}), nil
 }
 
 // subtract takes a product from a sum, or does nothing if the first factor is 0.
@@ -62,26 +61,26 @@ func (a *asm) subtract(sum, factor, x reg) {
 }
 
 func planDet(c *nativeCall) (*Plan, error) {
-	m := c.matrixCall(2, 0)
+	m := c.linalgCall(2, 0)
 	if m == nil {
 		return nil, nil
 	}
-	return m.planFactors(func(b *matrixBlock) {
+	return m.planFactors(func(b *linalgBlock) {
 		d := b.to(b64, "mov.b64", b.f64(1))
 		b.turns(0, b.order(), 1, func(i reg) { b.op("mul.rn.f64", d, d, b.element(i, i).real(0)) })
-		d = b.to(b64, "selp.b64", b.negF64(d), d, b.isSet(matrixOdd))
-		b.storeNarrow(b.tensors[1].t, b.nanWhen(b.isSet(matrixBadX), d), b.at[1])
+		d = b.to(b64, "selp.b64", b.negF64(d), d, b.isSet(linalgOdd))
+		b.storeNarrow(b.tensors[1].t, b.nanWhen(b.isSet(linalgBadX), d), b.at[1])
 	}), nil
 }
 
 func planLogDet(c *nativeCall) (*Plan, error) {
-	m := c.matrixCall(2, 0, 0)
+	m := c.linalgCall(2, 0, 0)
 	if m == nil {
 		return nil, nil
 	}
-	return m.planFactors(func(b *matrixBlock) {
-		bad, singular := b.isSet(matrixBadX), b.isSet(matrixInfo)
-		odd, sum := b.to(b32, "mov.b32", b.word(matrixOdd)), b.to(b64, "mov.b64", b.f64(0))
+	return m.planFactors(func(b *linalgBlock) {
+		bad, singular := b.isSet(linalgBadX), b.isSet(linalgInfo)
+		odd, sum := b.to(b32, "mov.b32", b.word(linalgOdd)), b.to(b64, "mov.b64", b.f64(0))
 		b.turns(0, b.order(), 1, func(i reg) {
 			d := b.element(i, i).real(0)
 			negative := b.to(pred, "setp.lt.f64", d, b.f64(0))
@@ -97,15 +96,15 @@ func planLogDet(c *nativeCall) (*Plan, error) {
 }
 
 // planFactors factors each matrix, and has one thread finish with the factors.
-func (m *matrixCall) planFactors(finish func(b *matrixBlock)) *Plan {
+func (m *linalgCall) planFactors(finish func(b *linalgBlock)) *Plan {
 	pitch := m.order | 1
-	load := func(b *matrixBlock, from any, to reg) {
-		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), matrixBadX)
+	load := func(b *linalgBlock, from any, to reg) {
+		b.loadRows(0, from, to, b.order(), b.constant(b32, 0), linalgBadX)
 	}
-	alone := func(b *matrixBlock) {
+	alone := func(b *linalgBlock) {
 		b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() { finish(b) })
 	}
-	if m.planShared(m.order*pitch, pitch, func(b *matrixBlock) {
+	if m.planShared(m.order*pitch, pitch, func(b *linalgBlock) {
 		n := b.order()
 		b.start()
 		load(b, 0, n)
@@ -113,13 +112,12 @@ func (m *matrixCall) planFactors(finish func(b *matrixBlock)) *Plan {
 		b.factor(luRange{end: n, last: n})
 		alone(b)
 	}) {
-		return m.nativeCall.plan
+		return m.plan
 	}
-	m.planScratch(m.order*pitch, pitch, func(launch matrixLaunch) {
+	return m.planScratch(m.order*pitch, pitch, func(launch linalgLaunch) {
 		m.factorInScratch(launch, m.order, load)
 		launch("finish", 0, 1, alone)
 	})
-	return m.nativeCall.plan
 }
 
 // luPanel is how many columns LAPACK factors before it turns to those behind them.
@@ -135,36 +133,36 @@ const (
 
 // factorInScratch appends the launches that factor a matrix of so many columns, panel by
 // panel.
-func (m *matrixCall) factorInScratch(launch matrixLaunch, columns int64, load func(b *matrixBlock, from any, to reg)) {
-	launch("start", 0, 1, func(b *matrixBlock) { b.start() })
-	launch("load", 0, ceil(m.order, luLoadRows), func(b *matrixBlock) {
+func (m *linalgCall) factorInScratch(launch linalgLaunch, columns int64, load func(b *linalgBlock, from any, to reg)) {
+	launch("start", 0, 1, func(b *linalgBlock) { b.start() })
+	launch("load", 0, ceil(m.order, luLoadRows), func(b *linalgBlock) {
 		from, to := b.share(0, b.order(), luLoadRows)
 		load(b, from, to)
 	})
-	last := func(b *matrixBlock) reg { // column behind all
+	last := func(b *linalgBlock) reg { // column behind all
 		if columns == m.order {
 			return b.order()
 		}
-		return b.plus(b.order(), b.number32(matrixWidth))
+		return b.plus(b.order(), b.number32(linalgWidth))
 	}
 	for first := int64(0); first < m.order; first += luPanel {
 		end := min(first+luPanel, m.order)
-		panel := func(b *matrixBlock) (first, end reg) {
-			first = b.number32(matrixFrom)
+		panel := func(b *linalgBlock) (first, end reg) {
+			first = b.number32(linalgFrom)
 			return first, b.to(b32, "min.u32", b.plus(first, luPanel), b.order())
 		}
-		launch("panel", first, 0, func(b *matrixBlock) {
+		launch("panel", first, 0, func(b *linalgBlock) {
 			first, end := panel(b)
 			b.factor(luRange{first, end, end, true})
 		})
 		if columns > end-first {
-			launch("exchange", first, ceil(columns-(end-first), luColumns), func(b *matrixBlock) {
+			launch("exchange", first, ceil(columns-(end-first), luColumns), func(b *linalgBlock) {
 				first, end := panel(b)
 				b.exchange(first, end, last(b))
 			})
 		}
 		if end < m.order {
-			launch("update", first, ceil(m.order-end, luUpdateRows), func(b *matrixBlock) {
+			launch("update", first, ceil(m.order-end, luUpdateRows), func(b *linalgBlock) {
 				first, end := panel(b)
 				b.update(first, end, last(b))
 			})
@@ -184,7 +182,7 @@ type luRange struct {
 // updates in the order in which LAPACK's panels do. Panels are visible in one thing: an
 // element behind the panel of the pivot is left as it is where the factor is 0. All threads
 // know the factors at the end.
-func (b *matrixBlock) factor(r luRange) {
+func (b *linalgBlock) factor(r luRange) {
 	n := b.order()
 	if r.first == "" {
 		r.first = b.constant(b32, 0)
@@ -193,12 +191,12 @@ func (b *matrixBlock) factor(r luRange) {
 	b.turns(r.first, r.end, 1, func(k reg) {
 		b.only(b.to(pred, "setp.lt.u32", b.tidHead(), 32), func() { b.findPivot(k, n) })
 		b.barrier()
-		row := b.word(matrixPivot)
-		none := b.to(pred, "setp.ge.u32", row, b.constant(b32, matrixNoPivot))
-		row = b.to(b32, "and.b32", row, b.constant(b32, matrixNoPivot-1)) // row k if there is none
+		row := b.word(linalgPivot)
+		none := b.to(pred, "setp.ge.u32", row, b.constant(b32, linalgNoPivot))
+		row = b.to(b32, "and.b32", row, b.constant(b32, linalgNoPivot-1)) // row k if there is none
 		b.only(b.to(pred, "setp.ne.u32", row, k), func() {
 			b.spread(r.first, r.last, func(j reg) { b.swap(b.element(k, j), b.element(row, j)) })
-			b.setWord(matrixOdd, b.to(b32, "xor.b32", b.word(matrixOdd), 1), alone)
+			b.setWord(linalgOdd, b.to(b32, "xor.b32", b.word(linalgOdd), 1), alone)
 		})
 		if r.note {
 			b.opIf(alone, "st.global.b32", mem(b.pivot(k), 0), row)
@@ -225,11 +223,11 @@ func (b *matrixBlock) factor(r luRange) {
 }
 
 // pivot is the address of the row of a pivot, of a matrix in scratch memory.
-func (b *matrixBlock) pivot(k reg) reg {
-	return b.step(b.to(b64, "add.s64", b.head, b.number(matrixPivots)), k, 4)
+func (b *linalgBlock) pivot(k reg) reg {
+	return b.step(b.to(b64, "add.s64", b.head, b.number(linalgPivots)), k, 4)
 }
 
-func (b *matrixBlock) swap(x, y place) {
+func (b *linalgBlock) swap(x, y place) {
 	v, w := x.real(0), y.real(0)
 	x.setReal(0, w)
 	y.setReal(0, v)
@@ -237,7 +235,7 @@ func (b *matrixBlock) swap(x, y place) {
 
 // exchange follows a panel in the columns beside it, a thread for each: rows are exchanged,
 // and behind the panel those of the panel are solved for.
-func (b *matrixBlock) exchange(first, end, last reg) {
+func (b *linalgBlock) exchange(first, end, last reg) {
 	beside := b.minus(last, b.minus(end, first))
 	from, to := b.share(0, beside, luColumns)
 	b.spread(from, to, func(j reg) {
@@ -254,14 +252,14 @@ func (b *matrixBlock) exchange(first, end, last reg) {
 }
 
 // update takes from what is behind a panel, and below it, what the panel says.
-func (b *matrixBlock) update(first, end, last reg) {
+func (b *linalgBlock) update(first, end, last reg) {
 	from, to := b.share(end, b.order(), luUpdateRows)
 	b.cells(from, to, end, last, nil, func(i, j reg) { b.subtractAll(i, j, first, end) })
 }
 
 // subtractAll takes from an element the products of its row and its column from one number
 // up to another, in this order, and returns the rest.
-func (b *matrixBlock) subtractAll(i, j, from, to reg) reg {
+func (b *linalgBlock) subtractAll(i, j, from, to reg) reg {
 	const together = 8 // whose factors are on the way at once
 	at := b.element(i, j)
 	v := b.to(b64, "mov.b64", at.real(0))
@@ -291,7 +289,7 @@ func (b *matrixBlock) subtractAll(i, j, from, to reg) reg {
 // findPivot has a warp find the row from k on whose element of column k is greatest in
 // magnitude, the first of such; a NaN is not, but in row k it is. It notes the first pivot
 // that is 0.
-func (b *matrixBlock) findPivot(k, n reg) {
+func (b *linalgBlock) findPivot(k, n reg) {
 	best := b.to(b64, "mov.b64", b.constant(b64, 0))
 	at := b.plus(k, b.lane)
 	b.turns(b.plus(k, b.lane), n, 32, func(i reg) {
@@ -316,14 +314,14 @@ func (b *matrixBlock) findPivot(k, n reg) {
 	}
 	zero := b.to(pred, "setp.eq.u64", best, b.constant(b64, 0))
 	alone := b.to(pred, "setp.eq.u32", b.tidHead(), 0)
-	b.setWord(matrixPivot, b.to(b32, "selp.b32", b.to(b32, "or.b32", at, b.constant(b32, matrixNoPivot)), at, zero), alone)
-	fresh := b.to(pred, "and.pred", b.to(pred, "setp.eq.u32", b.word(matrixInfo), 0), b.to(pred, "and.pred", zero, alone))
-	b.setWord(matrixInfo, b.plus(k, 1), fresh)
+	b.setWord(linalgPivot, b.to(b32, "selp.b32", b.to(b32, "or.b32", at, b.constant(b32, linalgNoPivot)), at, zero), alone)
+	fresh := b.to(pred, "and.pred", b.to(pred, "setp.eq.u32", b.word(linalgInfo), 0), b.to(pred, "and.pred", zero, alone))
+	b.setWord(linalgInfo, b.plus(k, 1), fresh)
 }
 
 // scale divides column k by its pivot as LAPACK does: times the reciprocal. Below a pivot
 // whose reciprocal is infinite gonum divides the first element alone, as often as there are.
-func (b *matrixBlock) scale(k, next, n reg) {
+func (b *linalgBlock) scale(k, next, n reg) {
 	pivot := b.element(k, k).real(0)
 	inverse := b.to(b64, "div.rn.f64", b.f64(1), pivot)
 	none := b.to(pred, "setp.eq.f64", inverse, b.f64(0))

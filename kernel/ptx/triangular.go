@@ -11,7 +11,7 @@ type triangle struct{ left, upper, transpose, unit bool }
 // planTriangular works on the matrix with the right-hand side beside it or, of systems
 // y·x = z, below it.
 func planTriangular(c *nativeCall) (*Plan, error) {
-	m := c.matrixCall(2, 2, 2, 0)
+	m := c.linalgCall(2, 2, 2, 0)
 	if m == nil {
 		return nil, nil
 	}
@@ -22,7 +22,7 @@ func planTriangular(c *nativeCall) (*Plan, error) {
 	if !s.left {
 		rows, pitch = m.order+m.height, m.order|1
 	}
-	if m.planShared(rows*pitch, pitch, func(b *matrixBlock) {
+	if m.planShared(rows*pitch, pitch, func(b *linalgBlock) {
 		others := b.number32(s.others())
 		b.start()
 		s.loadTriangle(b, 0, b.order())
@@ -38,24 +38,23 @@ func planTriangular(c *nativeCall) (*Plan, error) {
 	if !s.left {
 		n = m.height
 	}
-	m.planScratch(rows*pitch, pitch, func(launch matrixLaunch) {
-		launch("start", 0, 1, func(b *matrixBlock) { b.start() })
-		launch("load", 0, ceil(m.order, triangleRows), func(b *matrixBlock) {
+	return m.planScratch(rows*pitch, pitch, func(launch linalgLaunch) {
+		launch("start", 0, 1, func(b *linalgBlock) { b.start() })
+		launch("load", 0, ceil(m.order, triangleRows), func(b *linalgBlock) {
 			from, to := b.share(0, b.order(), triangleRows)
 			s.loadTriangle(b, from, to)
 		})
-		share := func(b *matrixBlock) (from, to reg) { return b.share(0, b.number32(s.others()), triangleOthers) }
-		launch("load_right", 0, ceil(n, triangleOthers), func(b *matrixBlock) {
+		share := func(b *linalgBlock) (from, to reg) { return b.share(0, b.number32(s.others()), triangleOthers) }
+		launch("load_right", 0, ceil(n, triangleOthers), func(b *linalgBlock) {
 			from, to := share(b)
 			s.loadRight(b, from, to)
 		})
-		launch("find_zero", 0, 1, func(b *matrixBlock) { s.findZero(b) })
-		launch("solve", 0, ceil(n, triangleOthers), func(b *matrixBlock) {
+		launch("find_zero", 0, 1, func(b *linalgBlock) { s.findZero(b) })
+		launch("solve", 0, ceil(n, triangleOthers), func(b *linalgBlock) {
 			from, to := share(b)
 			s.solve(b, from, to)
 		})
-	})
-	return c.plan, nil
+	}), nil
 }
 
 // What a block takes of a matrix in scratch memory: of its rows, and of the right-hand
@@ -69,13 +68,13 @@ const (
 // systems y·x = z.
 func (s triangle) others() int {
 	if s.left {
-		return matrixWidth
+		return linalgWidth
 	}
-	return matrixHeight
+	return linalgHeight
 }
 
 // right is where element i of a right-hand side is worked on.
-func (s triangle) right(b *matrixBlock, i, other reg) place {
+func (s triangle) right(b *linalgBlock, i, other reg) place {
 	if s.left {
 		return b.element(i, b.plus(b.order(), other))
 	}
@@ -83,7 +82,7 @@ func (s triangle) right(b *matrixBlock, i, other reg) place {
 }
 
 // eachRight runs over the elements of right-hand sides, with their addresses in a tensor.
-func (s triangle) eachRight(b *matrixBlock, from any, to reg, tensor int, body func(at reg, p place)) {
+func (s triangle) eachRight(b *linalgBlock, from any, to reg, tensor int, body func(at reg, p place)) {
 	if s.left {
 		b.cells(0, b.order(), from, to, nil, func(i, other reg) { body(b.of(tensor, i, other), s.right(b, i, other)) })
 		return
@@ -91,32 +90,32 @@ func (s triangle) eachRight(b *matrixBlock, from any, to reg, tensor int, body f
 	b.cells(from, to, 0, b.order(), nil, func(other, i reg) { body(b.of(tensor, other, i), s.right(b, i, other)) })
 }
 
-func (s triangle) loadRight(b *matrixBlock, from any, to reg) {
+func (s triangle) loadRight(b *linalgBlock, from any, to reg) {
 	s.eachRight(b, from, to, 1, func(at reg, p place) {
 		v := b.loadWide(b.tensors[1].t, at)
-		b.unfinite(v, matrixBadX)
+		b.unfinite(v, linalgBadX)
 		p.setReal(0, v)
 	})
 }
 
 // findZero notes the first 0 of the diagonal.
-func (s triangle) findZero(b *matrixBlock) {
+func (s triangle) findZero(b *linalgBlock) {
 	if s.unit {
 		return
 	}
 	b.only(b.to(pred, "setp.eq.u32", b.tidHead(), 0), func() {
 		b.downward(b.order(), func(i reg) {
 			none := b.to(pred, "setp.eq.f64", b.element(i, i).real(0), b.f64(0))
-			b.setWord(matrixInfo, b.plus(i, 1), none)
+			b.setWord(linalgInfo, b.plus(i, 1), none)
 		})
 	})
 }
 
 // solve solves for right-hand sides from one up to another, and stores them.
-func (s triangle) solve(b *matrixBlock, from, to reg) {
+func (s triangle) solve(b *linalgBlock, from, to reg) {
 	n := b.order()
-	info := b.word(matrixInfo)
-	bad := b.to(pred, "or.pred", b.isSet(matrixBadX), b.to(pred, "setp.ne.u32", info, 0))
+	info := b.word(linalgInfo)
+	bad := b.to(pred, "or.pred", b.isSet(linalgBadX), b.to(pred, "setp.ne.u32", info, 0))
 	b.storeInfo(3, info)
 	end := b.label()
 	b.opIf(bad, "bra", end)
@@ -136,7 +135,7 @@ func (s triangle) solve(b *matrixBlock, from, to reg) {
 }
 
 // loadTriangle copies rows of the matrix; what is not read of it may be anything.
-func (s triangle) loadTriangle(b *matrixBlock, from any, to reg) {
+func (s triangle) loadTriangle(b *linalgBlock, from any, to reg) {
 	outside := "setp.gt.u32" // the column beside the row
 	switch {
 	case s.upper && s.unit:
@@ -149,7 +148,7 @@ func (s triangle) loadTriangle(b *matrixBlock, from any, to reg) {
 	b.cells(from, to, 0, b.order(), nil, func(i, j reg) {
 		v := b.loadWide(b.tensors[0].t, b.of(0, i, j))
 		v = b.to(b64, "selp.b64", b.f64(0), v, b.to(pred, outside, j, i))
-		b.unfinite(v, matrixBadX)
+		b.unfinite(v, linalgBadX)
 		b.element(i, j).setReal(0, v)
 	})
 }
@@ -157,7 +156,7 @@ func (s triangle) loadTriangle(b *matrixBlock, from any, to reg) {
 // solveUpper solves for one column with the upper triangle, from the last row on: each
 // takes the rows below it in ascending order, so that none may begin before the next one is
 // done. each is told of the results, if it is there.
-func (b *matrixBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) {
+func (b *linalgBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) {
 	b.downward(n, func(i reg) {
 		v := b.subtractAll(i, column, b.plus(i, 1), n)
 		if !unit {
@@ -173,7 +172,7 @@ func (b *matrixBlock) solveUpper(n, column reg, unit bool, each func(i, v reg)) 
 // solveByRows takes each row, as soon as it is solved, from those that are not: downward
 // with the lower triangle or the transposed upper one, else upward. Right-hand sides are
 // columns from a first up to a last.
-func (s triangle) solveByRows(b *matrixBlock, n, first, last reg) {
+func (s triangle) solveByRows(b *linalgBlock, n, first, last reg) {
 	down := s.upper == s.transpose
 	row := func(k reg) {
 		if !s.unit {
@@ -211,7 +210,7 @@ func (s triangle) solveByRows(b *matrixBlock, n, first, last reg) {
 }
 
 // solveRow solves y·x = z for a row, which begins at a place.
-func (s triangle) solveRow(b *matrixBlock, n reg, row place) {
+func (s triangle) solveRow(b *linalgBlock, n reg, row place) {
 	zero := b.constant(b32, 0)
 	number := func(j reg) place { return place{row.sequence, b.move(row, j)} }
 	divided := func(v, j reg) reg {
@@ -249,7 +248,7 @@ func (s triangle) solveRow(b *matrixBlock, n reg, row place) {
 }
 
 // move is the address of a number behind a place.
-func (b *matrixBlock) move(p place, by reg) reg {
+func (b *linalgBlock) move(p place, by reg) reg {
 	if p.space == ".shared" {
 		return b.to(b32, "mad.lo.u32", by, 8, p.address)
 	}

@@ -144,7 +144,7 @@ func TestMatrixChunks(t *testing.T) {
 	if err != nil || plan == nil {
 		t.Fatal(plan, err)
 	}
-	if plan.Scratch > matrixChunk {
+	if plan.Scratch > linalgChunk {
 		t.Errorf("%d bytes of scratch memory", plan.Scratch)
 	}
 	matrices := uint32(0)
