@@ -63,6 +63,9 @@ func eachMatrix(t *testing.T, f func(t *testing.T, rng *rand.Rand, dt ir.DType, 
 	rng := rand.New(rand.NewPCG(21, 1))
 	for _, dt := range []ir.DType{ir.F32, ir.F64} {
 		for _, n := range matrixOrders {
+			if dt == ir.F32 && n > 17 { // widening and rounding are the same for any order
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %d", dt, n), func(t *testing.T) { f(t, rng, dt, n, rowMajor) })
 		}
 		for l := range numLayouts {
@@ -328,8 +331,8 @@ func TestTriangularInScratch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 1))
 	x := NewNatives(small)
 	for _, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 13} {
-		a := stackOfMatrices(ir.F64, triangles(rng, i, 90), 4, 90, 90)
-		newNativeNode(t, "triangular_solve_info", triangleAttrs(i), a, rightOf(rng, ir.F64, i, 4, 90, 67)).check(t, x)
+		a := stackOfMatrices(ir.F64, triangles(rng, i, 90), 3, 90, 90)
+		newNativeNode(t, "triangular_solve_info", triangleAttrs(i), a, rightOf(rng, ir.F64, i, 3, 90, 67)).check(t, x)
 	}
 }
 
