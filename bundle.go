@@ -27,7 +27,8 @@ func SaveBundle(d *Device, w io.Writer, opts ...fusion.PlanOption) (fusion.Saved
 }
 
 // LoadBundle reads plans that [SaveBundle] wrote. Work that they know runs without a
-// search, and without a compilation but that of the load itself. A bundle of another
+// search, and without a compilation but that of the load itself; on a GPU, whose driver
+// compiles what kernels are translated to, so with [fusion.WithTrustedCode]. A bundle of another
 // build of the program, kind of device, or set of options is refused as a whole with
 // a [*fusion.PlansRefused], which a program may ignore: it starts cold then.
 //

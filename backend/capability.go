@@ -60,6 +60,28 @@ type CodeKeeper interface {
 	LoadCode(k *kernel.Kernel, code []byte) (Compiled, error)
 }
 
+// ImageKeeper is a compiler that makes machine code of texts of its own, several for a
+// kernel and some for nodes, whose code can be kept and loaded by a later process.
+type ImageKeeper interface {
+	// SaveImages returns the code of what the device has made and keeps, of at most limit
+	// bytes. It waits for queued work, and that which comes meanwhile waits.
+	SaveImages(ctx context.Context, limit int64) (SavedImages, error)
+	// LoadImages takes images that SaveImages gave, so that what they are of need not be
+	// compiled. Those that are damaged, or not good here, are left: taken counts the
+	// others, and the error says why for the first. The code is executed as it is: the
+	// caller vouches for it.
+	LoadImages(images [][]byte) (taken int, err error)
+}
+
+// SavedImages is the machine code of a device.
+type SavedImages struct {
+	// Images say what they are of and where they are good. Their order depends on their
+	// texts alone.
+	Images [][]byte
+	Left   int   // texts without an image, for want of room or of code
+	Failed error // why no code could be made, for the first such text; nil if only room lacked
+}
+
 // Warmer is a backend that makes ready beforehand what it makes for nodes that are
 // submitted: so a node of a known plan waits for no compilation.
 type Warmer interface {

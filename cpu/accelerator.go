@@ -349,7 +349,8 @@ func alignedBytes(n int) []byte {
 }
 
 // AsAccelerated is [backend.Decorator]'s As for a type that embeds a device with an
-// accelerator: such a device lacks host memory to lend, and code to keep.
+// accelerator: such a device lacks host memory to lend, and code of kernels to keep; it
+// keeps images if the accelerator is a [backend.ImageKeeper].
 func (d *Device) AsAccelerated(target any) bool {
 	switch t := target.(type) {
 	case *backend.Compiler:
@@ -370,6 +371,10 @@ func (d *Device) AsAccelerated(target any) bool {
 		*t = d
 	case *backend.Warmer:
 		*t = d
+	case *backend.ImageKeeper:
+		a, ok := d.accelerator().(backend.ImageKeeper)
+		*t = imageKeeper{d, a}
+		return ok
 	default:
 		return false
 	}

@@ -90,6 +90,8 @@ type Stats struct {
 	Captured  int64 // graphs made
 	Changed   int64 // kernels of graphs that were given other addresses or scalars
 	Loaded    int64 // kernels compiled by the driver
+	Images    int64 // kernels loaded from the machine code of a bundle instead
+	BadImages int64 // of a bundle, which the driver did not take: it compiled the kernel
 	Plans     int64 // made for launches of other shapes than before
 	UpBytes   int64 // copied from the host
 	DownBytes int64 // and to it

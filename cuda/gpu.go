@@ -37,14 +37,15 @@ type gpu struct {
 	loaded  map[string]*function
 	// refusals are the entries that the driver does not take.
 	refusals map[string]error
-	// compileEntry is loadEntry, but in tests.
-	compileEntry func(e *ptx.Entry) (*function, error)
-	age          int        // how often all of them were dropped
-	plans        []*planned // of hold
-	nodes        nodes
-	lost         *ir.Error
-	closed       bool
-	stats        Stats
+	age      int        // how often all of them were dropped
+	plans    []*planned // of hold
+	nodes    nodes
+	lost     *ir.Error
+	closed   bool
+	stats    Stats
+
+	coder  coder
+	images images
 
 	up, down ring
 }
@@ -68,7 +69,7 @@ const spare = 512 << 20
 func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}, mapped: map[driver.Ptr]bool{}}
 	if v := lib.Version(); v < leastDriver {
-		return nil, fmt.Errorf("the driver is one of CUDA %d.%d, at least %d.%d is needed", v/1000, v%1000/10, leastDriver/1000, leastDriver%1000/10)
+		return nil, fmt.Errorf("the driver is one of CUDA %s, at least %s is needed", cudaVersion(v), cudaVersion(leastDriver))
 	} else if v < hopperDriver {
 		g.target.NoHopper = true
 	}
@@ -88,10 +89,10 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 		return nil, err
 	}
 	g.nodes.natives = ptx.NewNatives(g.target)
-	g.compileEntry = g.loadEntry
 	if g.ctx, err = g.dev.Retain(); err != nil {
 		return nil, err
 	}
+	g.coder = driverCoder{g.ctx}
 	err = g.ctx.Do(func() error {
 		free, _, err := g.ctx.MemoryInfo()
 		if err != nil {
@@ -128,7 +129,7 @@ func (g *gpu) Describe(i *backend.Info) {
 		i.Extra["bus"] = bus
 	}
 	i.Extra["multiprocessors"] = strconv.Itoa(g.target.Multiprocessors)
-	i.Extra["driver"] = fmt.Sprintf("CUDA %d.%d", g.lib.Version()/1000, g.lib.Version()%1000/10)
+	i.Extra["driver"] = "CUDA " + cudaVersion(g.lib.Version())
 	if total, err := g.dev.TotalMemory(); err == nil {
 		i.Extra["memory"] = fmt.Sprintf("%d MiB", total>>20)
 	}
@@ -163,7 +164,7 @@ func (g *gpu) unusable() error {
 // survives. mu is held.
 func (g *gpu) lose(err error) error {
 	var failed *driver.Error
-	if err == nil || g.lost == nil && (!errors.As(err, &failed) || failed.Code == outOfMemory) {
+	if err == nil || g.lost == nil && (!errors.As(err, &failed) || lacksMemory(err)) {
 		return err
 	}
 	return g.fail(err)
@@ -177,15 +178,18 @@ func (g *gpu) fail(err error) error {
 	return g.lost
 }
 
-// outOfMemory is the driver's code.
-const outOfMemory = 2
+// lacksMemory reports whether the driver failed for want of memory.
+func lacksMemory(err error) bool {
+	const outOfMemory = 2 // the driver's code
+	var failed *driver.Error
+	return errors.As(err, &failed) && failed.Code == outOfMemory
+}
 
 // withRoom calls f, which needs memory, again if there was none, when what was freed has
 // gone back. mu is held and the context current.
 func (g *gpu) withRoom(f func() error) error {
 	err := f()
-	var failed *driver.Error
-	if !errors.As(err, &failed) || failed.Code != outOfMemory {
+	if !lacksMemory(err) {
 		return err
 	}
 	if err := g.stream.Synchronize(); err != nil {

@@ -17,17 +17,22 @@ func (g *gpu) Prepare(parts []cpu.Bound) {
 	if len(missing) < 2 {
 		return
 	}
-	queue := make(chan *ptx.Entry)
+	parallel(len(missing), func(i int) { g.prepareEntry(missing[i]) })
+}
+
+// parallel calls f with the numbers below n, on all processors, and waits.
+func parallel(n int, f func(i int)) {
+	queue := make(chan int)
 	var wg sync.WaitGroup
-	for range min(len(missing), runtime.GOMAXPROCS(0)) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			for e := range queue {
-				g.prepareEntry(e)
+			for i := range queue {
+				f(i)
 			}
 		})
 	}
-	for _, e := range missing {
-		queue <- e
+	for i := range n {
+		queue <- i
 	}
 	close(queue)
 	wg.Wait()
@@ -60,16 +65,11 @@ func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
 	return out
 }
 
-// prepareEntry compiles an entry without the lock. If the driver does not take it, that is
+// prepareEntry loads an entry without the lock. If the driver does not take it, that is
 // told when it runs.
 func (g *gpu) prepareEntry(e *ptx.Entry) {
-	f, err := g.compileEntry(e)
+	m := g.makeEntry(e)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err != nil {
-		g.remember(e, err)
-		return
-	}
-	g.loaded[e.Text] = f
-	g.stats.Loaded++
+	g.keep(e, m)
 }

@@ -13,6 +13,12 @@ import (
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
 
+// coderFunc loads entries, and links none.
+type coderFunc func(e *ptx.Entry, image []byte) (*function, error)
+
+func (f coderFunc) load(e *ptx.Entry, image []byte) (*function, error) { return f(e, image) }
+func (f coderFunc) link(string) ([]byte, error)                        { return nil, errors.New("there is no linker") }
+
 // TestPrepare: what programs need is compiled once each, several at a time, and is there
 // when they run; what the driver does not take is told then, and not asked for again.
 func TestPrepare(t *testing.T) {
@@ -20,7 +26,7 @@ func TestPrepare(t *testing.T) {
 	compiled, running, most := map[string]int{}, 0, 0
 	refuse := ""
 	g := &gpu{lib: &driver.Driver{}, target: ptx.Target{Major: 9, Multiprocessors: 132}, loaded: map[string]*function{}, room: 1 << 40}
-	g.compileEntry = func(e *ptx.Entry) (*function, error) {
+	g.coder = coderFunc(func(e *ptx.Entry, _ []byte) (*function, error) {
 		mu.Lock()
 		compiled[e.Text]++
 		running++
@@ -34,7 +40,7 @@ func TestPrepare(t *testing.T) {
 			return nil, errors.New("refused")
 		}
 		return &function{}, nil
-	}
+	})
 	mem := make([]byte, 1<<16)
 	var parts []cpu.Bound
 	for _, s := range ptxtest.Elementwise(600)[:6] {

@@ -169,7 +169,7 @@ func refused(err error) error {
 	return &ir.Error{Kind: ir.ErrUnsupported, Msg: err.Error()}
 }
 
-// function compiles an entry, once.
+// function loads an entry, once.
 func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	if f := g.loaded[e.Text]; f != nil {
 		return f, nil
@@ -177,21 +177,15 @@ func (g *gpu) function(e *ptx.Entry) (*function, error) {
 	if err := g.refusals[e.Text]; err != nil {
 		return nil, err
 	}
-	f, err := g.compileEntry(e)
-	if err != nil {
-		g.remember(e, err)
-		return nil, err
-	}
-	g.loaded[e.Text] = f
-	g.stats.Loaded++
-	return f, nil
+	m := g.makeEntry(e)
+	g.keep(e, m)
+	return m.f, m.err
 }
 
 // remember notes an entry that the driver does not take, so that it is not compiled again
 // and again. Want of memory passes.
 func (g *gpu) remember(e *ptx.Entry, err error) {
-	var failed *driver.Error
-	if errors.As(err, &failed) && failed.Code == outOfMemory || len(g.refusals) >= maxLoaded {
+	if lacksMemory(err) || len(g.refusals) >= maxLoaded {
 		return
 	}
 	if g.refusals == nil {
@@ -200,10 +194,9 @@ func (g *gpu) remember(e *ptx.Entry, err error) {
 	g.refusals[e.Text] = err
 }
 
-// loadEntry has the driver compile an entry. Any goroutine may.
-func (g *gpu) loadEntry(e *ptx.Entry) (f *function, err error) {
-	err = g.ctx.Do(func() error {
-		m, err := g.ctx.LoadModule([]byte(e.Text))
+func (c driverCoder) load(e *ptx.Entry, image []byte) (f *function, err error) {
+	err = c.ctx.Do(func() error {
+		m, err := c.ctx.LoadModule(image)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}

@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -15,12 +16,14 @@ import (
 type PlanOption func(*planFile)
 
 // WithCode also saves the machine code of kernels, where the device gives it out
-// ([backend.CodeKeeper]). It is of use only to [WithTrustedCode].
+// ([backend.CodeKeeper], [backend.ImageKeeper]): on a GPU, what the driver made of the
+// texts that it was given so far, which takes it as long again, on all processors. It is
+// of use only to [WithTrustedCode].
 func WithCode() PlanOption { return func(f *planFile) { f.code = true } }
 
 // WithTrustedCode lets LoadPlans run the machine code of a file, if it was generated
-// by the same generator for the same instruction set; without it, kernels are
-// compiled from their IR.
+// by the same generator for the same instruction set, and on a GPU by no later driver
+// for the same compute capability; without it, kernels are compiled from their IR.
 //
 // The code is executed as it is, with all rights of the process, and the hash in the
 // file protects against accidents only. Trust nothing but a file that the program's
@@ -44,6 +47,7 @@ type planFile struct {
 
 	kernels [][]byte // wire forms, sorted
 	codes   [][]byte // of the kernels; none, or one each
+	images  [][]byte // of a backend.ImageKeeper
 	byWire  map[string]int
 	codeErr error // why the code is not used
 	made    int   // kernels compiled by a load
@@ -65,8 +69,12 @@ type SavedPlans struct {
 	Plans   int   // one per set of sizes
 	Kernels int   // that they use
 	Code    int   // of them with machine code
+	Images  int   // of machine code that belongs to no single kernel ([backend.ImageKeeper])
 	Skipped int   // plans left out: too many bytes, or an optimization without state
 	Bytes   int64 // written
+
+	NoImage int   // texts that the device has compiled and of which the file has no image
+	Refused error // why, for the first that could not be made; nil if only bytes lacked
 }
 
 // LoadedPlans says what became of a file.
@@ -75,6 +83,7 @@ type LoadedPlans struct {
 	Known    int   // the client had them already
 	Compiled int   // kernels compiled from their IR
 	Code     int   // kernels loaded as machine code
+	Images   int   // of machine code that the device took, and loads when it needs them
 	Refused  error // of the first plan, or of the code, that was not taken; nil if all were
 }
 
@@ -130,9 +139,12 @@ func (c *Client) SavePlans(w io.Writer, opts ...PlanOption) (SavedPlans, error) 
 				rep.Code++
 			}
 		}
+		if err := f.collectImages(max(left, 0), &rep); err != nil {
+			return SavedPlans{}, err
+		}
 	}
 	var body planWriter
-	for _, section := range [][][]byte{f.kernels, f.codes, list, entries} {
+	for _, section := range [][][]byte{f.kernels, f.codes, f.images, list, entries} {
 		body.int(len(section))
 		for _, b := range section {
 			body.bytes(b)
@@ -207,6 +219,46 @@ func (f *planFile) collectCode() error {
 	return nil
 }
 
+// collectImages asks the device for machine code that belongs to no single kernel, of at
+// most left bytes with the count that stands before each.
+func (f *planFile) collectImages(left int64, rep *SavedPlans) error {
+	keeper, ok := backend.As[backend.ImageKeeper](f.c.inner)
+	if !ok {
+		return nil
+	}
+	const perImage = binary.MaxVarintLen64
+	saved, err := keeper.SaveImages(context.Background(), left)
+	if err != nil {
+		return err
+	}
+	for _, b := range saved.Images {
+		if need := int64(len(b)) + perImage; need <= left && len(f.images) < maxPlanParts {
+			left -= need
+			f.images = append(f.images, b)
+		}
+	}
+	rep.Images, rep.Refused = len(f.images), saved.Failed
+	rep.NoImage = saved.Left + len(saved.Images) - len(f.images)
+	return nil
+}
+
+// loadImages hands the images of a file to the device, where they are trusted.
+func (f *planFile) loadImages() (taken int) {
+	if !f.trusted || len(f.images) == 0 {
+		return 0
+	}
+	keeper, ok := backend.As[backend.ImageKeeper](f.c.inner)
+	if !ok {
+		f.codeErr = &PlansRefused{Reason: PlansImages, Cause: ir.Errorf(ir.ErrUnsupported, "device %s takes no images", f.c.info.ID)}
+		return 0
+	}
+	taken, err := keeper.LoadImages(f.images)
+	if err != nil {
+		f.codeErr = &PlansRefused{Reason: PlansImages, Cause: err}
+	}
+	return taken
+}
+
 // LoadPlans reads plans that SavePlans wrote, beside those that the client has. A
 // file of another build, operation table, kind of device or set of options is
 // refused as a whole with a [*PlansRefused] before its content is read; so is one
@@ -227,13 +279,14 @@ func (c *Client) LoadPlans(r io.Reader, opts ...PlanOption) (LoadedPlans, error)
 		return rep, err
 	}
 	p := planReader{wire.Reader{B: body}}
-	sections := [4][][]byte{}
+	sections := [5][][]byte{}
 	for i := range sections {
 		for n := p.Count("parts", maxPlanParts, 1); n > 0 && p.Err == nil; n-- {
 			sections[i] = append(sections[i], p.bytes("part"))
 		}
 	}
-	f.kernels, f.codes = sections[0], sections[1]
+	f.kernels, f.codes, f.images = sections[0], sections[1], sections[2]
+	structures, entries := sections[3], sections[4]
 	if len(f.codes) > 0 && len(f.codes) != len(f.kernels) {
 		p.Fail("%d pieces of code for %d kernels", len(f.codes), len(f.kernels))
 	}
@@ -249,12 +302,12 @@ func (c *Client) LoadPlans(r io.Reader, opts ...PlanOption) (LoadedPlans, error)
 			rep.Refused = err
 		}
 	}
-	for i, b := range sections[3] {
+	for i, b := range entries {
 		if c.full() { // a hostile file may have many entries
 			note(&PlansRefused{Reason: PlansStale, Cause: fmt.Errorf("the client keeps no more than %d plans", c.opt.Plans)})
 			break
 		}
-		list, demand, err := f.readEntry(b, sections[2])
+		list, demand, err := f.readEntry(b, structures)
 		if err != nil {
 			return rep, refusedContent(fmt.Errorf("entry %d: %w", i, err))
 		}
@@ -271,7 +324,7 @@ func (c *Client) LoadPlans(r io.Reader, opts ...PlanOption) (LoadedPlans, error)
 			}
 		}
 	}
-	rep.Compiled, rep.Code = f.made, f.loaded
+	rep.Compiled, rep.Code, rep.Images = f.made, f.loaded, f.loadImages()
 	if f.codeErr != nil {
 		note(f.codeErr)
 	}

@@ -27,7 +27,7 @@ const (
 
 	// planVersion is the version of the body, and of what the planner makes: it
 	// changes with either.
-	planVersion = 1
+	planVersion = 2
 )
 
 // PlansReason says what of a file of plans does not fit.
@@ -46,7 +46,8 @@ const (
 	PlansOptions    PlansReason = "other options of the planner"
 	PlansContent    PlansReason = "malformed content"
 	PlansStale      PlansReason = "a plan that does not hold here"
-	PlansCode       PlansReason = "code of another generator" // the plans are taken, their code is not
+	PlansCode       PlansReason = "code of another generator"      // the plans are taken, their code is not
+	PlansImages     PlansReason = "machine code that is not taken" // likewise; the other images are taken
 )
 
 // PlansRefused is why a file of plans, or a part of it, was not taken.

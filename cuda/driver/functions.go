@@ -28,6 +28,7 @@ type functions struct {
 	graphCreate                                                     uintptr
 	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
+	linkCreate, linkAddData, linkComplete, linkDestroy              uintptr
 }
 
 // symbol pairs an entry point's exported name with the place that keeps it. A
@@ -119,5 +120,9 @@ func (f *functions) symbols() []symbol {
 		{"cuGraphAddKernelNode_v2", &f.graphAddKernel, optional},
 		{"cuGraphExecKernelNodeSetParams_v2", &f.graphExecKernelSetParams, optional},
 		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},
+		{"cuLinkCreate_v2", &f.linkCreate, ""},
+		{"cuLinkAddData_v2", &f.linkAddData, ""},
+		{"cuLinkComplete", &f.linkComplete, ""},
+		{"cuLinkDestroy", &f.linkDestroy, ""},
 	}
 }

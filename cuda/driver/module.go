@@ -24,33 +24,54 @@ const (
 	jitLogBytes = 16 << 10
 )
 
-// LoadModule compiles PTX text, or loads a binary image, into the current
-// context. When the compiler refuses the text, its log is in the error.
-func (c *Context) LoadModule(image []byte) (*Module, error) {
-	text := make([]byte, len(image)+1) // the driver wants a closing NUL
-	copy(text, image)
-	log := make([]byte, jitLogBytes)
-	info := make([]byte, jitLogBytes)
-	keys := &[4]uint32{jitErrorLogBuffer, jitErrorLogSize, jitInfoLogBuffer, jitInfoLogSize}
+// jitOptions ask the compiler of the driver for its words. The driver writes to them until
+// the call, or the linker that was given them, has ended: whoever passes them on keeps
+// them alive for as long.
+type jitOptions struct {
+	keys [4]uint32
 	// Pointer-typed slots keep the buffers visible to the collector; the sizes
 	// are integers and stand in slots of their own kind.
-	type slots struct {
+	values struct {
 		log     unsafe.Pointer
 		logLen  uintptr
 		info    unsafe.Pointer
 		infoLen uintptr
 	}
-	vals := &slots{unsafe.Pointer(&log[0]), jitLogBytes, unsafe.Pointer(&info[0]), jitLogBytes}
-	h := new(uintptr)
+	log, info [jitLogBytes]byte
+}
+
+func newJITOptions() *jitOptions {
+	o := &jitOptions{keys: [4]uint32{jitErrorLogBuffer, jitErrorLogSize, jitInfoLogBuffer, jitInfoLogSize}}
+	o.values.log, o.values.logLen = unsafe.Pointer(&o.log), jitLogBytes
+	o.values.info, o.values.infoLen = unsafe.Pointer(&o.info), jitLogBytes
+	return o
+}
+
+// explain adds what the compiler said to an error of a call that had the options.
+func (o *jitOptions) explain(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Log = strings.TrimSpace(bytesToString(o.log[:]) + "\n" + bytesToString(o.info[:]))
+	}
+	return err
+}
+
+// terminated is a copy that ends with the NUL that the driver wants.
+func terminated(text []byte) []byte {
+	b := make([]byte, len(text)+1)
+	copy(b, text)
+	return b
+}
+
+// LoadModule compiles PTX text, or loads a binary image, into the current
+// context. When the compiler refuses the text, its log is in the error.
+func (c *Context) LoadModule(image []byte) (*Module, error) {
+	text, o, h := terminated(image), newJITOptions(), new(uintptr)
 	err := c.d.check("cuModuleLoadDataEx", call(c.d.fn.moduleLoadDataEx,
-		uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(&text[0])), uintptr(len(keys)),
-		uintptr(unsafe.Pointer(keys)), uintptr(unsafe.Pointer(vals))))
+		uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(&text[0])), uintptr(len(o.keys)),
+		uintptr(unsafe.Pointer(&o.keys)), uintptr(unsafe.Pointer(&o.values))))
 	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			e.Log = strings.TrimSpace(bytesToString(log) + "\n" + bytesToString(info))
-		}
-		return nil, err
+		return nil, o.explain(err)
 	}
 	return &Module{d: c.d, handle: *h}, nil
 }
