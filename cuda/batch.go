@@ -23,6 +23,7 @@ type batch struct {
 	steps   []step
 	text    []byte // of the steps: their parameters
 	key     []byte // their functions: what tells graphs apart
+	next    string // name of the next step
 	params  driver.Params
 
 	seen   map[string]*repeated
@@ -32,6 +33,7 @@ type batch struct {
 
 // step is a kernel launch.
 type step struct {
+	name        string // of the kernel or routine, of its first step
 	f           *function
 	grid, block driver.Dim
 	shared      uint32
@@ -57,7 +59,7 @@ const (
 
 // add holds a step back. After an error the caller cuts the batch.
 func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
-	x := step{f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: driver.Dim{X: uint32(s.Entry.Threads), Y: 1, Z: 1},
+	x := step{name: b.named(), f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: driver.Dim{X: uint32(s.Entry.Threads), Y: 1, Z: 1},
 		shared: uint32(s.Entry.Shared), maps: len(s.Maps), from: len(b.text)}
 	for i := range s.Maps {
 		m, err := g.tensorMap(&s.Maps[i])
@@ -98,6 +100,10 @@ func (b *batch) issue(g *gpu) error {
 		clear(b.steps)
 		b.steps, b.text, b.key = b.steps[:0], b.text[:0], b.key[:0]
 	}()
+	if g.ranges != nil {
+		g.ranges.Push(b.segment())
+		defer g.ranges.Pop()
+	}
 	g.stats.Kernels += int64(len(b.steps))
 	if b.off || b.broken || b.clocked > 0 || len(b.steps) < graphSteps {
 		return b.launch(g)
@@ -144,16 +150,12 @@ func (b *batch) fillIn(s *step) error {
 
 // launch puts the steps on the stream one by one.
 func (b *batch) launch(g *gpu) error {
-	for i := range b.steps {
-		s := &b.steps[i]
+	return b.each(g.ranges, func(s *step) error {
 		if err := b.fillIn(s); err != nil {
 			return err
 		}
-		if err := g.withRoom(func() error { return s.f.Launch(g.stream, s.grid, s.block, s.shared, &b.params) }); err != nil {
-			return err
-		}
-	}
-	return nil
+		return g.withRoom(func() error { return s.f.Launch(g.stream, s.grid, s.block, s.shared, &b.params) })
+	})
 }
 
 // build makes a graph of the steps.

@@ -47,6 +47,9 @@ type gpu struct {
 	coder  coder
 	images images
 
+	ranges   ranger // nil without a profiler
+	rangeErr error  // why one is not told
+
 	up, down ring
 }
 
@@ -89,6 +92,7 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 		return nil, err
 	}
 	g.nodes.natives = ptx.NewNatives(g.target)
+	g.ranges, g.rangeErr = attachedRanger()
 	if g.ctx, err = g.dev.Retain(); err != nil {
 		return nil, err
 	}
@@ -130,6 +134,11 @@ func (g *gpu) Describe(i *backend.Info) {
 	}
 	i.Extra["multiprocessors"] = strconv.Itoa(g.target.Multiprocessors)
 	i.Extra["driver"] = "CUDA " + cudaVersion(g.lib.Version())
+	if g.rangeErr != nil {
+		i.Extra["profiler"] = "none: " + g.rangeErr.Error()
+	} else if g.ranges != nil {
+		i.Extra["profiler"] = "attached, by NVTX"
+	}
 	if total, err := g.dev.TotalMemory(); err == nil {
 		i.Extra["memory"] = fmt.Sprintf("%d MiB", total>>20)
 	}
@@ -309,6 +318,9 @@ func (g *gpu) Run(parts []cpu.Bound) (run int, err error) {
 		may := false
 		for i := range parts {
 			may = may || parts[i].Launch.Fault != nil
+			if i == 0 {
+				g.batch.begin(parts[i].Kernel.Name)
+			}
 		}
 		word, number, err := g.faults.word(may)
 		if err != nil {

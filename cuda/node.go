@@ -58,6 +58,7 @@ func (g *gpu) RunNode(n *ir.Node, in, out []kernel.Tensor) (done bool, run int, 
 			return err
 		}
 		made.MoveTo(x.tensors)
+		g.batch.begin(n.Row.Name)
 		if err := g.append(made, word); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@
 //	                              tune" found on the machine.
 //	SINTER_TUNE=idle              devices also measure products that they meet, while
 //	                              they are idle.
+//	SINTER_NVTX=off               an attached profiler of NVIDIA's is told no ranges.
 //	SINTER_LABELS=on              kernels run with the label "kernel" of their name in
 //	                              CPU profiles; windows of a device set it too.
 package debug
@@ -84,3 +85,17 @@ var Labels = sync.OnceValue(func() bool {
 	}
 	return false
 })
+
+// Profiler is the library of an attached profiler of NVIDIA's, "" if there is none, or it
+// is told nothing.
+var Profiler = sync.OnceValue(func() string {
+	return parseProfiler(os.Getenv("SINTER_NVTX"), os.Getenv("NVTX_INJECTION64_PATH"))
+})
+
+func parseProfiler(nvtx, library string) string {
+	switch nvtx {
+	case "off", "0", "false", "no":
+		return ""
+	}
+	return library
+}

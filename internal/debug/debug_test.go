@@ -23,3 +23,11 @@ func TestParseTune(t *testing.T) {
 		}
 	}
 }
+
+func TestParseProfiler(t *testing.T) {
+	for nvtx, want := range map[string]string{"": "/lib/tool.so", "on": "/lib/tool.so", "off": "", "0": ""} {
+		if got := parseProfiler(nvtx, "/lib/tool.so"); got != want {
+			t.Errorf("SINTER_NVTX=%s: %q, want %q", nvtx, got, want)
+		}
+	}
+}
