@@ -37,6 +37,13 @@ type Compiled interface {
 	Release()
 }
 
+// ByEngine is a [Compiled] that may be computed by something else than code of the device's
+// own, such as a vendor's library.
+type ByEngine interface {
+	// Engine is its name, "" if the device's code computes the kernel.
+	Engine() string
+}
+
 // Tiler is a compiler that runs products on packed tiles: the operands of a
 // contraction are laid out in panels by what computes them, so that views, casts and
 // scales before a product are evaluated once per panel element instead of once per

@@ -164,6 +164,15 @@ func apart(p Program) bool {
 	return ok && a.Apart()
 }
 
+// engineOf is who computes a program that is not code of the accelerator's own, as one
+// with a method Engine() string says: "" of all others.
+func engineOf(p Program) string {
+	if e, ok := p.(interface{ Engine() string }); ok {
+		return e.Engine()
+	}
+	return ""
+}
+
 // Bound is a program bound to memory, which is the accelerator's: the bases of the
 // arguments are addresses there.
 type Bound struct {

@@ -117,6 +117,9 @@ type compiledKernel struct {
 // Kernel returns the kernel.
 func (c *compiledKernel) Kernel() *kernel.Kernel { return c.k }
 
+// Engine is who computes the kernel, if it is no code of the device's own.
+func (c *compiledKernel) Engine() string { return engineOf(c.program) }
+
 // Generated reports whether the kernel became machine code.
 func (c *compiledKernel) Generated() bool { return c.generated }
 

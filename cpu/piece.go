@@ -111,7 +111,11 @@ func (d *Device) runParts(parts []part) (f fault, err error) {
 		d.counters.written.Add(written)
 	}
 	if d.accelerated() {
-		d.clockKernel(live[0].k.Name, func() { f, err = d.runAccelerated(live) })
+		name := live[0].k.Name
+		if e := engineOf(live[0].program); e != "" {
+			name += " by " + e
+		}
+		d.clockKernel(name, func() { f, err = d.runAccelerated(live) })
 		return f, err
 	}
 	for i := range live { // after this no memory is made before the run

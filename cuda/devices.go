@@ -5,6 +5,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/cuda/cublaslt"
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/internal/drivers"
 	"github.com/sinter-go/sinter/ir"
@@ -45,6 +46,9 @@ type Options struct {
 	Routines map[string]cpu.Routine // of opaque rows, which run on the host, beside the built-in ones
 	// NoGraphs keeps segments that come again from being launched as graphs.
 	NoGraphs bool
+	// Products says who multiplies matrices; kernels of our own by default. A library that
+	// is not installed is an error of New.
+	Products Products
 }
 
 // Device is a GPU. See [backend.Backend] for the meaning of its methods.
@@ -62,6 +66,11 @@ func New(o Options) (*Device, error) {
 	if err != nil {
 		return nil, &ir.Error{Kind: ir.ErrDevice, Cause: err}
 	}
+	return newDevice(lib, cublaslt.Open, o)
+}
+
+// newDevice opens a GPU of a driver.
+func newDevice(lib *driver.Driver, openProducts func() (*cublaslt.Library, error), o Options) (*Device, error) {
 	n, err := lib.DeviceCount()
 	if err != nil {
 		return nil, &ir.Error{Kind: ir.ErrDevice, Cause: err}
@@ -69,7 +78,10 @@ func New(o Options) (*Device, error) {
 	if o.Index < 0 || o.Index >= n {
 		return nil, ir.Errorf(ir.ErrDevice, "GPU %d: there are %d", o.Index, n)
 	}
-	g, err := openGPU(lib, o)
+	if int(o.Products) >= len(productNames) {
+		return nil, ir.Errorf(ir.ErrArgument, "%v, expected one of the constants of that type", o.Products)
+	}
+	g, err := openGPU(lib, openProducts, o)
 	if err != nil {
 		return nil, &ir.Error{Kind: ir.ErrDevice, Cause: err}
 	}
@@ -89,6 +101,7 @@ type Stats struct {
 	Graphs    int64 // launches of graphs
 	Captured  int64 // graphs made
 	Changed   int64 // kernels of graphs that were given other addresses or scalars
+	Products  int64 // computed by a library; see [Products]
 	Loaded    int64 // kernels compiled by the driver
 	Images    int64 // kernels loaded from the machine code of a bundle instead
 	BadImages int64 // of a bundle, which the driver did not take: it compiled the kernel

@@ -10,7 +10,7 @@
 // in heads of up to 128 on Hopper; they have the bits of the units of that kind of device,
 // whatever the shape, the layout, the batch and what is fused. Other rows with routines,
 // gradients of a bias of attention and what the generator refuses run on the host over
-// copies.
+// copies. A user may have NVIDIA's cuBLASLt multiply matrices instead; see [Products].
 //
 // Invariants: everything happens on one stream, in the order in which the device asked
 // for it, so that memory may be used again as soon as its last use was asked for.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/cpu"
+	"github.com/sinter-go/sinter/cuda/cublaslt"
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel/ptx"
@@ -47,6 +48,8 @@ type gpu struct {
 	coder  coder
 	images images
 
+	library *library // nil where all kernels are our own
+
 	ranges   ranger // nil without a profiler
 	rangeErr error  // why one is not told
 
@@ -69,7 +72,7 @@ const (
 // spare is the memory of a GPU that is left to code, contexts and others.
 const spare = 512 << 20
 
-func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
+func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error), o Options) (g *gpu, err error) {
 	g = &gpu{id: o.ID, lib: lib, memory: o.Memory, loaded: map[string]*function{}, mapped: map[driver.Ptr]bool{}}
 	if v := lib.Version(); v < leastDriver {
 		return nil, fmt.Errorf("the driver is one of CUDA %s, at least %s is needed", cudaVersion(v), cudaVersion(leastDriver))
@@ -112,6 +115,11 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 			return err
 		}
 		g.batch.off = o.NoGraphs
+		if o.Products != OwnProducts {
+			if err := g.openLibrary(openProducts, o.Products == CublasLtF32); err != nil {
+				return err
+			}
+		}
 		return errors.Join(g.faults.open(g.ctx, g.stream), g.up.open(g.ctx, 8), g.down.open(g.ctx, 4))
 	})
 	if err != nil {
@@ -124,6 +132,10 @@ func openGPU(lib *driver.Driver, o Options) (g *gpu, err error) {
 func (g *gpu) Describe(i *backend.Info) {
 	// Products of bf16 and f16 have the bits of the architecture's matrix units.
 	i.Kind = fmt.Sprintf("cuda %d.%d", g.target.Major, g.target.Minor)
+	if g.library != nil {
+		i.Kind += " " + engine
+		i.Extra["products"] = fmt.Sprintf("by %s, version %d", g.library.lt.Name(), g.library.lt.Version())
+	}
 	name, err := g.dev.Name()
 	if err != nil {
 		name = "an NVIDIA GPU"
@@ -300,7 +312,7 @@ func (g *gpu) Close() error {
 		return nil
 	}
 	return errors.Join(err, g.ctx.Do(func() error {
-		errs := []error{g.batch.close(), g.clocks.close(), g.up.close(g.ctx), g.down.close(g.ctx),
+		errs := []error{g.library.close(g.stream), g.batch.close(), g.clocks.close(), g.up.close(g.ctx), g.down.close(g.ctx),
 			g.stream.Free(g.scratch), g.faults.close(g.ctx, g.stream)}
 		for p := range g.mapped { // of tensors that somebody still reads
 			errs = append(errs, g.stream.Free(p))
@@ -312,21 +324,37 @@ func (g *gpu) Close() error {
 	}), g.ctx.Release())
 }
 
-// Run plans the parts and holds their steps back.
+// Run plans the parts and holds their steps back. Products of a library go on the stream at
+// once, behind what was held back before, so that what fails is told; then no part has run
+// that could have overwritten anything.
 func (g *gpu) Run(parts []cpu.Bound) (run int, err error) {
 	err = g.do(func() error {
+		others, calls, err := g.divide(parts)
+		if err != nil {
+			return err
+		}
+		if len(calls) > 0 {
+			if err := g.issue(); err != nil {
+				return err
+			}
+		}
 		may := false
-		for i := range parts {
-			may = may || parts[i].Launch.Fault != nil
+		for i := range others {
+			may = may || others[i].Launch.Fault != nil
 			if i == 0 {
-				g.batch.begin(parts[i].Kernel.Name)
+				g.batch.begin(others[i].Kernel.Name)
 			}
 		}
 		word, number, err := g.faults.word(may)
 		if err != nil {
 			return err
 		}
-		if err := g.hold(parts, word); err != nil {
+		before := g.batch.size()
+		if err := g.hold(others, word); err != nil {
+			return err
+		}
+		if err := g.multiply(calls); err != nil {
+			g.batch.cut(before)
 			return err
 		}
 		run = g.faults.took(number)

@@ -48,6 +48,9 @@ func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
 	}
 	seen := map[string]bool{}
 	for i := range parts {
+		if _, _, ok := parts[i].Program.(*program).problem(parts[i].Launch); ok { // a library computes it
+			continue
+		}
 		made, err := g.plan(&parts[i])
 		if err != nil { // which is told when it runs
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/gemm"
 	"github.com/sinter-go/sinter/kernel/ptx"
 )
 
@@ -16,6 +17,7 @@ import (
 // gpu guards it.
 type program struct {
 	module *ptx.Module
+	form   *gemm.Form // of one that a library computes; nil of all others
 	plans  map[string]*planned
 	key    []byte
 	base   []uint64
@@ -49,7 +51,11 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{module: m, plans: map[string]*planned{}}, nil
+	p := &program{module: m, plans: map[string]*planned{}}
+	if f := gemm.Of(k); g.library.takes(f) {
+		p.form = f
+	}
+	return p, nil
 }
 
 // hold appends the steps of bound programs to the batch, all of them or, if there is an

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -27,6 +28,7 @@ type Explanation struct {
 type ExplainBlock struct {
 	Kind     BlockKind     `json:"kind"`
 	Fuser    string        `json:"fuser,omitempty"`
+	Engine   string        `json:"engine,omitempty"` // that computes its kernels, where it takes them as they lie; "" for the device's own code
 	Ops      []ExplainOp   `json:"ops"`
 	Stored   []string      `json:"stored,omitempty"` // types of the results written
 	InPlace  int           `json:"in_place,omitempty"`
@@ -62,6 +64,13 @@ func (p *Plan) Explain() Explanation {
 	for _, b := range p.Blocks {
 		x := ExplainBlock{Kind: b.Kind, Fuser: b.Fuser, Pieces: len(b.Pieces), Launches: b.Launches,
 			Read: b.Read, Written: b.Written, Refusals: b.Refusals}
+		for j := range b.Pieces {
+			if k := b.Pieces[j].Kernel; k != nil && x.Engine == "" {
+				if e, ok := k.Code.(backend.ByEngine); ok {
+					x.Engine = e.Engine()
+				}
+			}
+		}
 		for _, i := range b.Nodes {
 			n := &s.Nodes[i]
 			op := ExplainOp{Node: i, Op: n.Row.Name, Type: n.Out[0].Type.String(), Site: n.Site.String()}
@@ -120,6 +129,9 @@ func (e Explanation) String() string {
 		}
 		if x.Fuser != "" {
 			fmt.Fprintf(&b, "  by %s", x.Fuser)
+		}
+		if x.Engine != "" {
+			fmt.Fprintf(&b, "  on %s", x.Engine)
 		}
 		if x.Launches > 0 {
 			fmt.Fprintf(&b, "  launches %d, read %d, written %d", x.Launches, x.Read, x.Written)

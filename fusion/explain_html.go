@@ -171,6 +171,9 @@ func (p *page) kernels() {
 		if b.Fuser != "" {
 			p.f("<br>%s", b.Fuser)
 		}
+		if b.Engine != "" {
+			p.f("<br>on %s", b.Engine)
+		}
 		if b.InPlace > 0 {
 			p.f("<br>%d in place", b.InPlace)
 		}

@@ -114,12 +114,13 @@ func (f *deviceFlags) client(o fusion.Options) (*sinter.Device, *fusion.Client, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Threads != nil { // opened all the same, which checks the switches of the process
+	b, err := f.special()
+	if err != nil {
 		d.Close()
-		b, err := f.threads()
-		if err != nil {
-			return nil, nil, err
-		}
+		return nil, nil, err
+	}
+	if b != nil { // the other is opened all the same, which checks the switches of the process
+		d.Close()
 		d = runtime.Adopt(b)
 	}
 	c, ok := d.Backend().(*fusion.Client)

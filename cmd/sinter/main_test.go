@@ -148,6 +148,7 @@ func TestUsageErrors(t *testing.T) {
 		"train --hidden 1,1,1,1,1,1,1,1,1":  `--hidden: 9 layers, expected at most 8`,
 		"train --threads 0":                 `--threads is 0, expected 1 to 1024`,
 		"train --threads 2 --device abacus": `--threads applies to the devices cpu and interp, not to "abacus"`,
+		"train --products cublaslt":         `--products applies to GPUs such as cuda:0, not to "cpu"`,
 		"train --device abacus":             `there is no device "abacus" (known: cpu`,
 		"predict --device abacus:1":         `there is no device "abacus:1"`,
 		"train --device cpu:x":              `"x" is not an index`,

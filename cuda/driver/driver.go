@@ -61,8 +61,18 @@ func (e *Error) Error() string {
 // open runs once: a process has one driver library, and initialising it again
 // would not change the answer.
 var open = sync.OnceValues(func() (*Driver, error) {
+	find, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	return New(find)
+})
+
+// New initialises a driver whose functions are found by name. Use [Open] for that of the
+// machine.
+func New(find func(name string) (uintptr, error)) (*Driver, error) {
 	d := &Driver{}
-	if err := loadLibrary(&d.fn); err != nil {
+	if err := d.fn.find(find); err != nil {
 		return nil, err
 	}
 	if err := d.check("cuInit", call(d.fn.init, 0)); err != nil {
@@ -74,7 +84,7 @@ var open = sync.OnceValues(func() (*Driver, error) {
 	}
 	d.version = int(*v)
 	return d, nil
-})
+}
 
 // Open loads and initialises the driver. The first call takes a few hundred
 // milliseconds; later calls return the same result.

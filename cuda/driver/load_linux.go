@@ -12,10 +12,10 @@ import (
 // toolkit is installed.
 const library = "libcuda.so.1"
 
-func loadLibrary(f *functions) error {
+func loadLibrary() (find func(name string) (uintptr, error), err error) {
 	h, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
-		return &Unavailable{Library: library, Reason: strings.TrimPrefix(err.Error(), library+": ")}
+		return nil, &Unavailable{Library: library, Reason: strings.TrimPrefix(err.Error(), library+": ")}
 	}
-	return f.find(func(name string) (uintptr, error) { return purego.Dlsym(h, name) })
+	return func(name string) (uintptr, error) { return purego.Dlsym(h, name) }, nil
 }

@@ -6,8 +6,8 @@ import "runtime"
 
 const library = ""
 
-func loadLibrary(*functions) error {
-	return &Unavailable{Reason: "there is none for " + runtime.GOOS + "/" + runtime.GOARCH}
+func loadLibrary() (find func(name string) (uintptr, error), err error) {
+	return nil, &Unavailable{Reason: "there is none for " + runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 // call exists so that the package builds; without a library nothing reaches it.

@@ -12,14 +12,14 @@ const library = "nvcuda.dll"
 
 // loadLibrary names the system folder in full, so that a file of the same name
 // beside the program is never taken for the driver.
-func loadLibrary(f *functions) error {
+func loadLibrary() (find func(name string) (uintptr, error), err error) {
 	root := os.Getenv("SystemRoot")
 	if root == "" {
 		root = `C:\Windows`
 	}
 	h, err := syscall.LoadLibrary(filepath.Join(root, "System32", library))
 	if err != nil {
-		return &Unavailable{Library: library, Reason: err.Error()}
+		return nil, &Unavailable{Library: library, Reason: err.Error()}
 	}
-	return f.find(func(name string) (uintptr, error) { return syscall.GetProcAddress(h, name) })
+	return func(name string) (uintptr, error) { return syscall.GetProcAddress(h, name) }, nil
 }

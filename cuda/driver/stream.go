@@ -25,6 +25,9 @@ func (c *Context) NewStream() (Stream, error) {
 	return Stream{d: c.d, handle: *h}, err
 }
 
+// Handle is the CUstream, for libraries that put work on it.
+func (s Stream) Handle() uintptr { return s.handle }
+
 // Destroy frees the stream once its work is done.
 func (s Stream) Destroy() error {
 	return s.d.check("cuStreamDestroy", call(s.d.fn.streamDestroy, s.handle))
