@@ -27,8 +27,11 @@ type profiler struct {
 
 func (p *profiler) initialize() uintptr {
 	push := purego.NewCallback(func(name uintptr) uintptr {
-		b := unsafe.Slice(at[byte](name), 64)
-		p.said = append(p.said, "push "+string(b[:strings.IndexByte(string(b), 0)]))
+		n := uintptr(0)
+		for *at[byte](name + n) != 0 {
+			n++
+		}
+		p.said = append(p.said, "push "+string(unsafe.Slice(at[byte](name), n)))
 		return 0
 	})
 	pop := purego.NewCallback(func() uintptr { p.said = append(p.said, "pop"); return 0 })

@@ -5,7 +5,6 @@ package drivertest
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -27,6 +26,8 @@ type Fake struct {
 	log []string
 
 	Compiled, Loaded, Linked int // modules of text and of machine code, and texts that became machine code
+	Fetched                  int // copies to the host
+
 	// RefuseCode has modules of machine code refused.
 	RefuseCode bool
 }
@@ -133,9 +134,13 @@ func (f *Fake) free(p uintptr) uintptr {
 	return 0
 }
 
+// text is a string of C.
 func text(p uintptr) string {
-	b := bytesAt(p, 256)
-	return string(b[:strings.IndexByte(string(b), 0)])
+	n := uintptr(0)
+	for *address[byte](p + n) != 0 {
+		n++
+	}
+	return string(bytesAt(p, n))
 }
 
 // code is a text as machine code: an ELF file for GPUs with one section, the text.
@@ -218,6 +223,9 @@ func (f *Fake) call(name string, a [mostArgs]uintptr) uintptr {
 	case "cuMemFreeAsync", "cuMemFreeHost":
 		return f.free(a[0])
 	case "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2":
+		if name == "cuMemcpyDtoHAsync_v2" {
+			f.Fetched++
+		}
 		copy(bytesAt(a[0], a[2]), bytesAt(a[1], a[2]))
 	case "cuMemsetD32Async":
 		for i := range uintptr(uint32(a[2])) {
@@ -234,8 +242,6 @@ func (f *Fake) call(name string, a [mostArgs]uintptr) uintptr {
 		return set(a[0], h)
 	case "cuGraphAddKernelNode_v2": // node, graph, list, number, kernel
 		f.graphs[a[1]] = append(f.graphs[a[1]], f.names[*address[uintptr](a[4])])
-		return set(a[0], f.handle())
-	case "cuGraphAddMemsetNode":
 		return set(a[0], f.handle())
 	case "cuGraphInstantiateWithFlags":
 		return set(a[0], a[1])
