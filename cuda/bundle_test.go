@@ -58,6 +58,9 @@ func (x *imageTexts) LoadImages(images [][]byte) (taken int, err error) {
 // TestBundleImages: a bundle of a device that compiles texts has the code of those that
 // ran, which another device gets if it is trusted, and not otherwise.
 func TestBundleImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains three times")
+	}
 	open := func(a cpu.Accelerator) *sinter.Device {
 		d, err := cpu.New(cpu.Options{Accelerator: a, ID: "texts"})
 		if err != nil {

@@ -151,8 +151,8 @@ func TestProductAlignment(t *testing.T) {
 func TestProductOrder(t *testing.T) {
 	gpu, lt, d, dev := standIns(t, Options{Products: CublasLt})
 	rng := rand.New(rand.NewPCG(5, 5))
-	_, a := wholes(t, rng, dev, sinter.BF16, 256, 256)
-	_, b := wholes(t, rng, dev, sinter.BF16, 256, 256)
+	_, a := wholes(t, rng, dev, sinter.BF16, 64, 64)
+	_, b := wholes(t, rng, dev, sinter.BF16, 64, 64)
 	round := func() []string {
 		s := sinter.NewScope("round")
 		x, y := s.In(a), s.In(b)
