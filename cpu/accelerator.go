@@ -100,7 +100,7 @@ func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
 		indices := indicesOf(n)
 		if len(indices) == 0 || !d.doubt(deed{node: n, run: number}, indices) {
 			var f fault
-			f, err = d.ask(number)
+			f, err = d.ask(fault{run: number})
 			done = err == nil && f.code == kernel.NoFault
 		}
 	}

@@ -35,11 +35,15 @@ type remote struct {
 	run    int         // the last one that may have noted a fault
 	noted  []cpu.Noted // what nobody has asked about yet
 	asked  int         // how often it was asked about faults
+	open   int         // runs since then
 }
 
 // note takes down a run that may have noted a fault.
 func (r *remote) note(code kernel.FaultCode, at int64) (run int) {
 	r.run++
+	if r.open++; r.open > cpu.MaxUnasked+1 {
+		panic(fmt.Sprintf("%d runs were not asked about", r.open))
+	}
 	if code != kernel.NoFault {
 		r.noted = append(r.noted, cpu.Noted{Run: r.run, Code: code, At: at})
 	}
@@ -50,7 +54,7 @@ func (r *remote) Faults() ([]cpu.Noted, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	noted := r.noted
-	r.noted = nil
+	r.noted, r.open = nil, 0
 	r.asked++
 	return noted, r.loss
 }

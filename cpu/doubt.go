@@ -240,7 +240,7 @@ func (d *Device) retrace(x *deed, nodes []ir.Node, fault Noted, bad map[ir.ID]*i
 		d.store, d.among = store, among
 	}()
 	for _, h := range x.held {
-		d.store[h.id] = h.e.share()
+		d.setEntry(h.id, h.e.share())
 	}
 	fresh, inherited := false, false
 	for i := range nodes {
@@ -288,16 +288,20 @@ func indicesOf(n *ir.Node) (ids []ir.ID) {
 	return ids
 }
 
-// ask waits for what a run noted.
-func (d *Device) ask(run int) (f fault, err error) {
+// ask waits for what a run noted, if there is one, beside what is known already.
+func (d *Device) ask(f fault) (fault, error) {
+	if f.run == 0 {
+		return f, nil
+	}
 	told, err := d.accelerator().Faults()
 	for _, n := range told {
-		if n.Run == run {
-			f = fault{code: n.Code, at: n.At}
+		if n.Run == f.run {
+			f.note(n.Code, n.At)
 		} else if d.doubts.open > 0 {
 			d.doubts.told = append(d.doubts.told, n)
 		}
 	}
+	f.run = 0
 	return f, err
 }
 
@@ -312,14 +316,15 @@ func (x *deed) nodes() []ir.Node {
 	return nil
 }
 
-// tensorsOf lists the operands of a launch that has no nodes, and its results.
+// tensorsOf lists the operands of a launch that has no nodes, and its results, which may
+// have been there before, and in part stay.
 func tensorsOf(l *backend.Launch) (in []ir.ID, out []ir.Tensor) {
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
 		for j, a := range p.Kernel.(*compiledKernel).k.Args {
-			if t := p.Args[j].Tensor; a.Dir == kernel.In {
-				in = append(in, t.ID)
-			} else {
+			t := p.Args[j].Tensor
+			in = append(in, t.ID)
+			if a.Dir == kernel.Out {
 				out = append(out, t)
 			}
 		}

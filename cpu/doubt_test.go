@@ -332,3 +332,87 @@ func TestDoubtsWithoutNodes(t *testing.T) {
 		t.Errorf("%s\nexpected\n%s", told[1], told[0])
 	}
 }
+
+// TestDoubtsBeside: a launch of which a part runs on the host and has a fault there is asked
+// about at once, however often it comes, and both parts have the error.
+func TestDoubtsBeside(t *testing.T) {
+	d, err := cpu.New(cpu.Options{Accelerator: newRemote()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var kernels []backend.Compiled
+	for range 3 { // the third is refused
+		k, err := d.Compile(taker())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels = append(kernels, k)
+	}
+	x, good, wrong := vector(1, ir.F32, 3), vector(2, ir.I64, 1), vector(3, ir.I64, 1)
+	for _, up := range []struct {
+		t    ir.Tensor
+		data []byte
+	}{{x, make([]byte, 12)}, {good, make([]byte, 8)}, {wrong, []byte{9, 0, 0, 0, 0, 0, 0, 0}}} {
+		if err := d.Upload(up.t, up.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range ir.ID(2 * cpu.MaxUnasked) {
+		y, z := vector(10+2*i, ir.F32, 1), vector(11+2*i, ir.F32, 1)
+		here, there := taking(kernels[0], x, good, y), taking(kernels[2], x, wrong, z)
+		launch := backend.Launch{Pieces: append(here.Pieces, there.Pieces...)}
+		if err := d.Launch(t.Context(), []backend.Launch{launch}); err != nil {
+			t.Fatal(err)
+		}
+		if i%8 > 0 {
+			continue
+		}
+		_, errs, err := d.Read(t.Context(), y.ID, z.ID)
+		if err != nil || ir.AsError(errs[0]).Kind != ir.ErrData || ir.AsError(errs[1]).Kind != ir.ErrData {
+			t.Fatal(errs, err)
+		}
+	}
+}
+
+// TestDoubtsInParts: of a result that two launches write, whose nodes nobody knows, an
+// error of the first one stays.
+func TestDoubtsInParts(t *testing.T) {
+	var told []string
+	for _, o := range []cpu.Options{{}, {Accelerator: newRemote()}} {
+		d, err := cpu.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		k, err := d.Compile(taker())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, index, y := vector(1, ir.F32, 3), vector(2, ir.I64, 2), vector(3, ir.F32, 2)
+		if err := d.Upload(x, make([]byte, 12)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Upload(index, []byte{9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+			t.Fatal(err)
+		}
+		var launches []backend.Launch
+		for i := range int64(2) { // the first index is wrong
+			l := taking(k, x, index, y)
+			l.Pieces[0].Extents = []int64{1}
+			l.Pieces[0].Args[0].Offset, l.Pieces[0].Args[2].Offset = i, i
+			launches = append(launches, l)
+		}
+		if err := d.Launch(t.Context(), launches); err != nil {
+			t.Fatal(err)
+		}
+		_, errs, err := d.Read(t.Context(), y.ID)
+		if err != nil || errs[0] == nil {
+			t.Fatal(errs, err)
+		}
+		told = append(told, errs[0].Error())
+	}
+	if told[0] != told[1] {
+		t.Errorf("%s\nexpected\n%s", told[1], told[0])
+	}
+}

@@ -129,8 +129,8 @@ func (r *launched) attempt() (again bool) {
 		return false
 	}
 	f, err := d.runParts(parts)
-	if err == nil && f.code == kernel.NoFault && f.run != 0 && !d.doubt(deed{launch: r.l, run: f.run}, r.decisive()) {
-		f, err = d.ask(f.run)
+	if err == nil && f.run != 0 && (f.code != kernel.NoFault || !d.doubt(deed{launch: r.l, run: f.run}, r.decisive())) {
+		f, err = d.ask(f)
 	}
 	if d.again(err) {
 		r.discard()

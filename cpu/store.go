@@ -232,8 +232,8 @@ func (d *Device) runBlock(b *lower.Block, buffers func(ir.ID) *buffer) error {
 		parts[i] = part{&c.ready, l, memory}
 	}
 	f, err := d.runParts(parts)
-	if err == nil && f.run != 0 {
-		f, err = d.ask(f.run)
+	if err == nil {
+		f, err = d.ask(f)
 	}
 	if err != nil {
 		return err
