@@ -277,8 +277,8 @@ func (d *Device) retrace(x *deed, nodes []ir.Node, fault Noted, bad map[ir.ID]*i
 	}
 }
 
-// indicesOf lists the operands of a node that are whole numbers: if it is one that the
-// data may fail, it is by what these index.
+// indicesOf lists the operands of a node that are whole numbers. Where an accelerator has a
+// kernel for a row that takes such, and the data may fail it, it is by them.
 func indicesOf(n *ir.Node) (ids []ir.ID) {
 	for _, t := range n.In {
 		if !t.DType.IsFloat() && t.DType != ir.Bool {
