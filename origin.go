@@ -171,6 +171,9 @@ func (g Graph) ApplyN(row string, in []ir.Value, attrs ...ir.Named) []ir.Value {
 		ts[i], _ = v.(*Tensor)
 	}
 	out := apply(r, g.Stream, ts, attrs)
+	if out[0].err != nil {
+		g.giveTypes(r, ts, attrs, out)
+	}
 	if g.made != nil {
 		*g.made = append(*g.made, out...)
 	}
@@ -187,8 +190,34 @@ func (g Graph) ApplyN(row string, in []ir.Value, attrs ...ir.Named) []ir.Value {
 	return vs
 }
 
-// Scalar is a constant.
+// giveTypes gives results that carry an error the types that they would have, as far as
+// operands have theirs, which released ones do: gradients ask for them.
+func (g Graph) giveTypes(r *ir.Row, in []*Tensor, named []ir.Named, out []*Tensor) {
+	types := typesOf(in)
+	for _, t := range types {
+		if !t.DType.Valid() {
+			return
+		}
+	}
+	attrs, err := r.MakeAttrs(named)
+	if err != nil {
+		return
+	}
+	made, err := ir.Infer(r, types, attrs)
+	if err != nil {
+		return
+	}
+	for i, t := range out {
+		out[i] = &Tensor{err: t.err, v: g.Stream.fs.ErrorValue(made[i], t.err)}
+	}
+}
+
+// Scalar is a constant. One that has the dtype of a value that carries an error, which has
+// none, is of f32: what is made of both has the error.
 func (g Graph) Scalar(v float64, t DType) ir.Value {
+	if !t.Valid() {
+		t = F32
+	}
 	s, err := scalarOf(v, t)
 	if t.IsInt() {
 		s, err = scalarOf(int64(v), t)

@@ -337,7 +337,7 @@ func (p passMover) Receive(ctx context.Context, from backend.Backend, t ir.Tenso
 	if f, ok := from.(*Client); ok { // the inner backends know each other
 		v := f.get(t.ID)
 		if st := v.st.Load(); st != nil && st.err != nil {
-			p.c.put(to, p.c.main.errValue(t.Type, st.err))
+			p.c.put(to, p.c.main.ErrorValue(t.Type, st.err))
 			return nil
 		}
 		plain, free, err := f.plain(ctx, v)

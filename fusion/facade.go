@@ -69,7 +69,7 @@ func (c *Client) get(id ir.ID) *Value {
 	if o := c.facade.ids[id]; o != nil {
 		return o.v
 	}
-	return c.main.errValue(ir.Type{}, c.unknown(id))
+	return c.main.ErrorValue(ir.Type{}, c.unknown(id))
 }
 
 func (c *Client) unknown(id ir.ID) *ir.Error {
@@ -114,7 +114,7 @@ func (c *Client) Submit(ctx context.Context, nodes []ir.Node) error {
 		}
 		for j, t := range n.Out {
 			if failed != nil {
-				out[j] = c.main.errValue(t.Type, failed)
+				out[j] = c.main.ErrorValue(t.Type, failed)
 			}
 			c.put(t.ID, out[j])
 		}
@@ -167,7 +167,7 @@ func (c *Client) Alias(from, to ir.ID) error {
 	o := c.facade.ids[from]
 	if o == nil {
 		c.facade.mu.Unlock()
-		c.put(to, c.main.errValue(ir.Type{}, c.note(c.unknown(from))))
+		c.put(to, c.main.ErrorValue(ir.Type{}, c.note(c.unknown(from))))
 		return nil
 	}
 	o.owners++

@@ -194,8 +194,8 @@ func (v *Value) release() {
 	}
 }
 
-// errValue makes a value that carries an error.
-func (s *Stream) errValue(t ir.Type, err *ir.Error) *Value {
+// ErrorValue makes a value of a type that carries an error.
+func (s *Stream) ErrorValue(t ir.Type, err *ir.Error) *Value {
 	v := &Value{typ: &t, stream: s}
 	v.st.Store(&stored{err: err})
 	return v

@@ -81,31 +81,41 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func (c call) check(r *ir.Row, seed uint64) error {
-	f := c.f
-	if f == nil {
-		f = func(in []*sinter.Tensor) []*sinter.Tensor { return sinter.Apply(r.Name, in, c.attrs...) }
+func (c call) apply(r *ir.Row, in []*sinter.Tensor) []*sinter.Tensor {
+	if c.f != nil {
+		return c.f(in)
 	}
-	var in []*sinter.Tensor
+	return sinter.Apply(r.Name, in, c.attrs...)
+}
+
+func (c call) operands(r *ir.Row, seed uint64) (in []*sinter.Tensor, err error) {
 	if c.in != nil {
-		in = c.in()
-	} else {
-		s := sampler{state: seed*7919 + uint64(r.Number)*104729 + 1}
-		extent := 1
-		for i, shape := range c.shapes {
-			if r.OperandAt(i).Domain == ir.Index {
-				a, err := r.MakeAttrs(c.attrs)
-				if err != nil {
-					return err
-				}
-				axis, err := ir.Axis(int(r.Attr(a, "axis").Int), len(c.shapes[0]))
-				if err != nil {
-					return err
-				}
-				extent = c.shapes[0][axis]
+		return c.in(), nil
+	}
+	s := sampler{state: seed*7919 + uint64(r.Number)*104729 + 1}
+	extent := 1
+	for i, shape := range c.shapes {
+		if r.OperandAt(i).Domain == ir.Index {
+			a, err := r.MakeAttrs(c.attrs)
+			if err != nil {
+				return nil, err
 			}
-			in = append(in, s.tensor(r.OperandAt(i), shape, extent))
+			axis, err := ir.Axis(int(r.Attr(a, "axis").Int), len(c.shapes[0]))
+			if err != nil {
+				return nil, err
+			}
+			extent = c.shapes[0][axis]
 		}
+		in = append(in, s.tensor(r.OperandAt(i), shape, extent))
+	}
+	return in, nil
+}
+
+func (c call) check(r *ir.Row, seed uint64) error {
+	f := func(in []*sinter.Tensor) []*sinter.Tensor { return c.apply(r, in) }
+	in, err := c.operands(r, seed)
+	if err != nil {
+		return err
 	}
 	return gradcheck.Options{Step: c.step, Seed: seed}.Check(context.Background(), f, in...)
 }
