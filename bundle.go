@@ -22,6 +22,9 @@ func SaveBundle(d *Device, w io.Writer, opts ...fusion.PlanOption) (fusion.Saved
 	if d == nil {
 		return fusion.SavedPlans{}, ir.Errorf(ir.ErrArgument, "there is no device")
 	}
+	if w == nil {
+		return fusion.SavedPlans{}, ir.Errorf(ir.ErrArgument, "there is nothing to write the bundle to")
+	}
 	d.client.Flush() // what is recorded has plans too
 	return d.client.SavePlans(w, opts...)
 }
@@ -37,6 +40,9 @@ func SaveBundle(d *Device, w io.Writer, opts ...fusion.PlanOption) (fusion.Saved
 func LoadBundle(d *Device, r io.Reader, opts ...fusion.PlanOption) (fusion.LoadedPlans, error) {
 	if d == nil {
 		return fusion.LoadedPlans{}, ir.Errorf(ir.ErrArgument, "there is no device")
+	}
+	if r == nil {
+		return fusion.LoadedPlans{}, ir.Errorf(ir.ErrArgument, "there is nothing to read the bundle from")
 	}
 	return d.client.LoadPlans(r, append([]fusion.PlanOption{fusion.WithRows(&d.runtime.Table)}, opts...)...)
 }

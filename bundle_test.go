@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/autodiff"
 	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cpu"
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/fusion"
 	"github.com/sinter-go/sinter/ir"
@@ -127,5 +129,18 @@ func TestBundle(t *testing.T) {
 	}
 	if _, err := sinter.LoadBundle(nil, nil); err == nil {
 		t.Error("no device, and no error")
+	}
+}
+
+// TestBundleOfNothing: a bundle without a device, or without a file, is an error.
+func TestBundleOfNothing(t *testing.T) {
+	d := own(t, cpu.Options{})
+	_, load := sinter.LoadBundle(d, nil)
+	_, save := sinter.SaveBundle(d, nil)
+	_, nobody := sinter.LoadBundle(nil, strings.NewReader(""))
+	for _, err := range []error{load, save, nobody} {
+		if !errors.Is(err, ir.ErrArgument) {
+			t.Errorf("%v", err)
+		}
 	}
 }
