@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/backend"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
@@ -221,10 +223,11 @@ func (d *Device) accuse(out []ir.Tensor, err *ir.Error, bad map[ir.ID]*ir.Error)
 	}
 }
 
-// retrace finds the errors of the results of a run that noted a fault: its nodes run once
-// more, one by one, in a store of their own. Operands that nobody held are memory with any
-// contents: no fault depends on them. What the nodes compute is dropped, since results
-// that do not depend on a fault are right as they are.
+// retrace finds the errors of the results of a run that noted a fault: of its nodes those run
+// once more that may have one, and what their indices are made of, one by one, in a store of
+// their own. Operands that nobody held are memory with any contents: no fault depends on
+// them. What the nodes compute is dropped, since results that do not depend on a fault are
+// right as they are.
 func (d *Device) retrace(x *deed, nodes []ir.Node, fault Noted, bad map[ir.ID]*ir.Error) {
 	d.counters.reruns.Add(1)
 	store := d.store
@@ -243,9 +246,14 @@ func (d *Device) retrace(x *deed, nodes []ir.Node, fault Noted, bad map[ir.ID]*i
 		d.setEntry(h.id, h.e.share())
 	}
 	fresh, inherited := false, false
+	run := deciding(nodes)
 	for i := range nodes {
 		n := &nodes[i]
-		right := true
+		if !run[i] {
+			x.pass(bad, idsOf(n.In), idsOf(n.Out))
+			continue
+		}
+		right, raised := true, len(d.errs)
 		for _, t := range n.In {
 			switch err := bad[t.ID]; {
 			case err != nil:
@@ -260,6 +268,12 @@ func (d *Device) retrace(x *deed, nodes []ir.Node, fault Noted, bad map[ir.ID]*i
 			right = right && d.store[t.ID].err == nil
 		}
 		d.node(n)
+		if err := d.store[n.Out[0].ID].err; err != nil && err.Kind == ir.ErrMemory && mayFault(n) {
+			// No room to find out more than the run has told.
+			d.errs = d.errs[:raised]
+			d.fail(n.Out, describe(faultError(fault.Code, fault.At, n.Out[0].Shape), n))
+			right = true
+		}
 		for _, t := range n.Out {
 			err := d.store[t.ID].err
 			fresh = fresh || err != nil && right
@@ -288,7 +302,40 @@ func indicesOf(n *ir.Node) (ids []ir.ID) {
 	return ids
 }
 
-// ask waits for what a run noted, if there is one, beside what is known already.
+// mayFault reports whether the data may fail a node that is a kernel, or has one.
+func mayFault(n *ir.Node) bool { return n.Row.Effects&ir.EffectFault != 0 && len(indicesOf(n)) > 0 }
+
+// deciding reports which nodes decide whether and where there is a fault: all, if no row says
+// that it may have one.
+func deciding(nodes []ir.Node) []bool {
+	run, needed := make([]bool, len(nodes)), map[ir.ID]bool{}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := &nodes[i]
+		operands := idsOf(n.In)
+		if mayFault(n) {
+			run[i], operands = true, indicesOf(n)
+		}
+		for _, t := range n.Out {
+			if run[i] = run[i] || needed[t.ID]; needed[t.ID] {
+				operands = idsOf(n.In) // its values are asked for, not its fault alone
+			}
+		}
+		if run[i] {
+			for _, id := range operands {
+				needed[id] = true
+			}
+		}
+	}
+	if !slices.Contains(run, true) {
+		for i := range run {
+			run[i] = true
+		}
+	}
+	return run
+}
+
+// ask waits for what a run noted, if there is one, beside what is known already. What has a
+// fault while operands may be in doubt is to be tried again: see [Device.again].
 func (d *Device) ask(f fault) (fault, error) {
 	if f.run == 0 {
 		return f, nil
@@ -302,6 +349,9 @@ func (d *Device) ask(f fault) (fault, error) {
 		}
 	}
 	f.run = 0
+	if err == nil && f.code != kernel.NoFault && d.doubts.open > 0 { // it may be one of what is in doubt
+		return fault{}, errInDoubt
+	}
 	return f, err
 }
 

@@ -416,3 +416,94 @@ func TestDoubtsInParts(t *testing.T) {
 		t.Errorf("%s\nexpected\n%s", told[1], told[0])
 	}
 }
+
+// alike compares what a program tells on a device and on one with an accelerator.
+func alike(t *testing.T, memory int64, program func(dev *sinter.Device) []string) {
+	t.Helper()
+	r := newRemote()
+	r.all = true
+	var told [2][]string
+	for i, o := range []cpu.Options{{Memory: memory}, {Memory: memory, Accelerator: r}} {
+		d, err := cpu.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev := sinter.NewRuntime().Adopt(d)
+		told[i] = append(program(dev), fmt.Sprint(dev.Sync(t.Context())))
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range told[0] {
+		if told[0][i] != told[1][i] {
+			t.Errorf("result %d: %s\nexpected %s", i, told[1][i], told[0][i])
+		}
+	}
+}
+
+// tell is the beginning of a tensor, and its error.
+func tell(t *testing.T, x *sinter.Tensor) string {
+	data, err := sinter.Data[float32](t.Context(), x.Cast(sinter.F32))
+	return fmt.Sprint(data[:min(len(data), 4)], err)
+}
+
+// TestDoubtsAtOnce: what is asked about at once, since its indices are many, is not blamed
+// for what was in doubt before, and Sync tells of that first.
+func TestDoubtsAtOnce(t *testing.T) {
+	for _, wrong := range [][]int64{{0, 3}, {0, 2}} {
+		alike(t, 256<<20, func(dev *sinter.Device) []string {
+			on := sinter.On(dev)
+			x := sinter.FromSliceOn(on, []float32{1, 2, 4})
+			many := make([]int64, 3<<20)
+			many[7] = 99
+			a := x.Gather(0, sinter.FromSliceOn(on, wrong))
+			dev.Stream().Flush()
+			b := a.Gather(0, sinter.FromSliceOn(on, many))
+			dev.Stream().Flush()
+			c := x.Gather(0, sinter.FromSliceOn(on, []int64{-7}))
+			dev.Stream().Flush()
+			first := fmt.Sprint(dev.Sync(t.Context()))
+			return []string{first, tell(t, b), tell(t, a), tell(t, c)}
+		})
+	}
+}
+
+// TestDoubtsOneByOne: a launch of which an operand has failed runs node by node; one that
+// divides by what is in doubt is not blamed.
+func TestDoubtsOneByOne(t *testing.T) {
+	alike(t, 0, func(dev *sinter.Device) []string {
+		on := sinter.On(dev)
+		x, i := sinter.FromSliceOn(on, []float32{1, 2, 4}), sinter.FromSliceOn(on, []int64{6, 7, 8})
+		failed := x.Gather(0, sinter.FromSliceOn(on, []int64{0, 1, 9}))
+		dev.Stream().Flush()
+		out := []string{tell(t, x)} // the device knows now that it has failed
+		a := i.FloorDiv(sinter.FromSliceOn(on, []int64{1, 1, 0}))
+		dev.Stream().Flush()
+		b := i.FloorDiv(a.Flip(0))
+		c := failed.Add(b.Cast(sinter.F32))
+		dev.Stream().Flush()
+		return append(out, tell(t, b), tell(t, a), tell(t, c))
+	})
+}
+
+// TestDoubtsInLittleMemory: where there is no room to trace a fault, its result has it all
+// the same, and others are right.
+func TestDoubtsInLittleMemory(t *testing.T) {
+	for _, memory := range []int64{22, 26, 30, 44} {
+		alike(t, memory<<20, func(dev *sinter.Device) []string {
+			on := sinter.On(dev)
+			index := make([]int64, 1<<20)
+			index[5] = 3
+			x := sinter.FromSliceOn(on, make([]float32, len(index)))
+			i, table := sinter.FromSliceOn(on, index), sinter.FromSliceOn(on, []float32{1, 2, 4})
+			y, z := x.Mul(2), x.Add(table.Gather(0, i))
+			dev.Stream().Flush()
+			out := make([]string, 0, 3)
+			for _, v := range []*sinter.Tensor{y, z, x} {
+				data, err := sinter.Data[float32](t.Context(), v)
+				out = append(out, fmt.Sprint(data[:min(len(data), 4)], err))
+			}
+			return out
+		})
+	}
+}
