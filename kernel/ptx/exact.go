@@ -448,7 +448,7 @@ var (
 	exp2Text     = elementwiseText(ir.Lookup("exp2").Program(ir.F32), []string{"x"}, []string{"y"})
 )
 
-// repeated is one register n times.
+// repeatedReg is one register n times.
 func repeatedReg(r reg, n int) (out []reg) {
 	for range n {
 		out = append(out, r)
