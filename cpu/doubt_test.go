@@ -290,21 +290,28 @@ func TestDoubtsHold(t *testing.T) {
 	}
 }
 
+// openTaker opens a device, and compiles the kernel for it.
+func openTaker(t *testing.T, o cpu.Options) (*cpu.Device, backend.Compiled) {
+	t.Helper()
+	d, err := cpu.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	k, err := d.Compile(taker())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, k
+}
+
 // TestDoubtsWithoutNodes: a launch whose nodes nobody knows has the fault that its kernels
 // noted.
 func TestDoubtsWithoutNodes(t *testing.T) {
 	x, i, y, z := vector(1, ir.F32, 3), vector(2, ir.I64, 2), vector(3, ir.F32, 2), vector(4, ir.F32, 2)
 	var told []string
 	for _, o := range []cpu.Options{{}, {Accelerator: newRemote()}} {
-		d, err := cpu.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		k, err := d.Compile(taker())
-		if err != nil {
-			t.Fatal(err)
-		}
+		d, k := openTaker(t, o)
 		if err := d.Upload(x, make([]byte, 12)); err != nil {
 			t.Fatal(err)
 		}
@@ -380,15 +387,7 @@ func TestDoubtsBeside(t *testing.T) {
 func TestDoubtsInParts(t *testing.T) {
 	var told []string
 	for _, o := range []cpu.Options{{}, {Accelerator: newRemote()}} {
-		d, err := cpu.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		k, err := d.Compile(taker())
-		if err != nil {
-			t.Fatal(err)
-		}
+		d, k := openTaker(t, o)
 		x, index, y := vector(1, ir.F32, 3), vector(2, ir.I64, 2), vector(3, ir.F32, 2)
 		if err := d.Upload(x, make([]byte, 12)); err != nil {
 			t.Fatal(err)
