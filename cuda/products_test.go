@@ -40,8 +40,8 @@ func TestProductsOnGPU(t *testing.T) {
 	g := sinter.NewGenerator(5)
 	for _, typ := range []struct {
 		sinter.DType
-		step float64 // half the distance of neighbours, relative
-	}{{sinter.F32, math.Ldexp(1, -24)}, {sinter.BF16, math.Ldexp(1, -9)}, {sinter.F16, math.Ldexp(1, -12)}} {
+		step float64 // half the distance of neighbours, relative to the smaller of them
+	}{{sinter.F32, math.Ldexp(1, -24)}, {sinter.BF16, math.Ldexp(1, -8)}, {sinter.F16, math.Ldexp(1, -11)}} {
 		for i := range 16 {
 			draw := func(shape ...int) *sinter.Tensor {
 				return g.Normal(sinter.On(host), sinter.F32, shape...).Cast(typ.DType)
