@@ -25,17 +25,11 @@ func Shrink(p *ir.Program, inputs [][]byte, fails func(*ir.Program, [][]byte) bo
 				again = try(q, in) || again
 			}
 		}
-		for i := range p.Nodes { // read an operand instead of the result
-			if i >= len(p.Nodes) {
-				break
-			}
+		for i := 0; i < len(p.Nodes)-1; i++ { // read an operand instead of the result
 			q := *p
 			q.Outputs = nil
 			for _, t := range p.Nodes[i].Out {
 				q.Outputs = append(q.Outputs, t.ID)
-			}
-			if len(p.Outputs) == len(q.Outputs) && p.Outputs[0] == q.Outputs[0] {
-				continue
 			}
 			q.Nodes = p.Nodes[:i+1]
 			again = try(&q, inputs) || again
