@@ -38,15 +38,15 @@ func init() {
 				s := g.Do("sum", []Value{g.Do("mul", []Value{g.DOut[0], g.Out[0]})}, "axes", []int64{g.Attrs[0].Int}, "keepdims", true)
 				return []Value{g.Do("mul", []Value{g.Out[0], g.Do("sub", []Value{g.DOut[0], s})})}
 			}},
-		&Row{Name: "cross_entropy", Number: 450, Version: 1, Access: Reduce,
-			Doc: "y = -(1 - smoothing)·log_softmax(x)[label] - smoothing·the mean of log_softmax(x), along axis; label has extent 1 there, " +
-				"classes counts along it; a label that is no class counts as a probability of 1.",
+		&Row{Name: "cross_entropy", Number: 450, Version: 2, Access: Reduce,
+			Doc: "y = -log_softmax(x)[label] along axis: log(the sum of e^x) less the x where label == classes; label has extent 1 there, classes counts " +
+				"along it; a label that is no class has no x. top is the greatest x, and log the logarithm of the sum of e^(x - top), with which the gradient " +
+				"is elementwise.",
 			Operands: []Operand{{"x", FloatClass, Moderate}, {"label", I64Class, Index}, {"classes", I64Class, Index}},
-			Attrs:    []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}, {Name: "smoothing", Kind: AttrFloat, Default: 0.0}},
-			Infer:    inferCrossEntropy, Tol: Tolerance{F32: 16, F64: 16}, GradFunc: gradCrossEntropy,
-			Body: Body{Any: "d = x - reduce_max(x)\nl = log(reduce_sum(exp(d))) - d\nn = reduce_sum(select(label == classes, l, 0))\n" +
-				"y = n * (1 - smoothing) + select(smoothing == 0, 0, reduce_sum(l) / count() * smoothing)"},
-			Samples: []Sample{{Shapes: []Shape{{3, 5}, {3, 1}, {5}}}, {Shapes: []Shape{{2, 4, 3}, {2, 1, 3}, {4, 1}}, Attrs: A("axis", 1, "smoothing", 0.1)}}},
+			Attrs:    []AttrSpec{{Name: "axis", Kind: AttrInt, Default: -1}}, Results: []string{"y", "top", "log"},
+			Infer: inferCrossEntropy, Tol: Tolerance{F32: 16, F64: 16}, GradFunc: gradCrossEntropy,
+			Body:    Body{Any: "top = reduce_max(x)\nz = reduce_sum(select(label == classes, x, 0))\nlog = log(reduce_sum(exp(x - top)))\ny = log + (top - z)"},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {3, 1}, {5}}}, {Shapes: []Shape{{2, 4, 3}, {2, 1, 3}, {4, 1}}, Attrs: A("axis", 1)}}},
 		&Row{Name: "bce_logits", Number: 451, Version: 1, Access: Elementwise,
 			Doc:      "y = -z·log(p) - (1 - z)·log(1 - p) with p = sigmoid(x), without its rounding: max(x, 0) - x·z + log1p(exp(-|x|)).",
 			Operands: twoOperands(FloatClass, Moderate), Infer: inferSame, Tol: Tolerance{F32: 16, F64: 16},
@@ -135,21 +135,51 @@ func inferCrossEntropy(r *Row, in []Type, a Attrs) ([]Type, error) {
 	if n := in[0].Shape[ax]; n == 0 && in[0].Shape[:ax].Size()*in[0].Shape[ax+1:].Size() > 0 {
 		return nil, Errorf(ErrShape, "axis %d of %v has no classes", ax, in[0].Shape)
 	}
-	return []Type{{in[0].DType, append(in[0].Shape[:ax:ax], in[0].Shape[ax+1:]...)}}, nil
+	rows := append(in[0].Shape[:ax:ax], in[0].Shape[ax+1:]...)
+	wide := Type{in[0].DType.Compute(), rows}
+	return []Type{{in[0].DType, rows}, wide, wide}, nil
 }
 
-// gradCrossEntropy: dx = dy·(softmax(x) - target), where the sum of the target
-// stands before softmax, for labels that are no class.
+// gradCrossEntropy: dx = dy·(softmax(x) - hit), in the type that computes and rounded
+// once. The derivative of log is softmax(x) less that of top, which equal elements
+// share: nothing is left of it where both get the same, as their sum gives them.
 func gradCrossEntropy(g *GradContext) []Value {
 	b := build{g}
-	x := g.Type(g.In[0])
-	ax, _ := Axis(extent(g.Attrs[0].Int), len(x.Shape))
-	smooth := g.Attrs[1].Float()
-	kept := x.Shape.Clone()
+	x, dy, top, log := g.In[0], g.DOut[0], g.DOut[1], g.DOut[2]
+	ax, _ := Axis(extent(g.Attrs[0].Int), len(b.shape(x)))
+	wide := b.Type(g.Out[2]).DType
+	kept := b.shape(x).Clone()
 	kept[ax] = 1
-	hit := b.cast(b.pair("eq", g.In[1], g.In[2]), x.DType)
-	target := b.add(b.mul(hit, b.num(1-smooth, g.In[0])), b.num(smooth/float64(x.Shape[ax]), g.In[0]))
-	total := b.do("sum", []Value{b.do("expand", []Value{target}, "shape", x.Shape)}, "axes", []int{ax}, "keepdims", true)
-	p := b.do("softmax", []Value{g.In[0]}, "axis", ax)
-	return []Value{b.mul(b.reshape(g.DOut[0], kept...), b.sub(b.mul(p, total), target)), nil, nil}
+	column := func(v Value) Value { return b.reshape(b.cast(v, wide), kept...) }
+	less := b.sub(b.cast(x, wide), column(g.Out[1]))
+	p := b.do("exp", []Value{b.sub(less, column(g.Out[2]))})
+	var dx Value
+	plus := func(v Value) {
+		if dx != nil {
+			v = b.add(dx, v)
+		}
+		dx = v
+	}
+	if dy != nil {
+		hit := b.pair("eq", g.In[1], g.In[2])
+		plus(b.mul(b.where(hit, b.sub(p, b.num(1, p)), p), column(dy)))
+	}
+	if log != nil {
+		plus(b.mul(p, column(log)))
+	}
+	if top != log {
+		var rest Value
+		switch {
+		case log == nil:
+			rest = column(top)
+		case top == nil:
+			rest = b.do("neg", []Value{column(log)})
+		default:
+			rest = b.sub(column(top), column(log))
+		}
+		first := b.cast(b.pair("eq", less, b.num(0, less)), wide)
+		count := b.do("sum", []Value{first}, "axes", []int{ax}, "keepdims", true)
+		plus(b.mul(first, b.div(rest, count)))
+	}
+	return []Value{b.cast(dx, b.Type(x).DType), nil, nil}
 }

@@ -29,7 +29,7 @@ func TestRowPrograms(t *testing.T) {
 			[]kernel.AxisKind{kernel.Parallel, kernel.Reduced, kernel.Reduced}, []kernel.Access{kernel.Unit, kernel.Broadcast, kernel.Broadcast}},
 		{"rms_norm", shapes{{6, 5, 7}, {5, 7}}, []any{"axes", []int{1, 2}},
 			[]kernel.AxisKind{kernel.Parallel, kernel.Reduced}, []kernel.Access{kernel.Broadcast, kernel.Unit}},
-		{"cross_entropy", shapes{{6, 5}, {6, 1}, {5}}, []any{"smoothing", 0.1},
+		{"cross_entropy", shapes{{6, 5}, {6, 1}, {5}}, nil,
 			[]kernel.AxisKind{kernel.Parallel, kernel.Reduced}, []kernel.Access{kernel.Unit, kernel.Broadcast}},
 		{"softmax_masked", shapes{{6, 5}}, nil, []kernel.AxisKind{kernel.Parallel, kernel.Reduced}, nil},
 	} {
@@ -51,10 +51,12 @@ func TestRowPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Out = []ir.Tensor{{ID: 9, Type: out[0]}}
+			for i := range out {
+				n.Out = append(n.Out, ir.Tensor{ID: ir.ID(9 + i), Type: out[i]})
+			}
 			layouts := func(id ir.ID) ir.Layout {
-				if id == 9 {
-					return ir.Layout{Strides: out[0].Shape.Strides()}
+				if id >= 9 {
+					return ir.Layout{Strides: out[id-9].Shape.Strides()}
 				}
 				return ir.Layout{Strides: c.shapes[id-1].Strides()}
 			}

@@ -1,6 +1,9 @@
 package loss
 
-import "github.com/sinter-go/sinter"
+import (
+	"github.com/sinter-go/sinter"
+	"github.com/sinter-go/sinter/ir"
+)
 
 // Options configure the losses of classification.
 type Options struct {
@@ -82,8 +85,12 @@ func CrossEntropy(logits, labels *sinter.Tensor, o Options) *sinter.Tensor {
 	}
 	list[0] = classes
 	if o.Weights == nil || o.Smoothing == 0 {
-		y := one("cross_entropy", []*sinter.Tensor{logits, safe.Unsqueeze(axis), arange(labels, classes).Reshape(list...)},
-			"axis", axis, "smoothing", o.Smoothing)
+		r := sinter.Apply("cross_entropy", []*sinter.Tensor{logits, safe.Unsqueeze(axis), arange(labels, classes).Reshape(list...)}, ir.A("axis", axis)...)
+		y := r[0]
+		if o.Smoothing != 0 { // the mean of -log_softmax is the logarithm of the sum of the exponentials less the mean
+			mean := r[1].Add(r[2]).Cast(logits.DType()).Sub(logits.Mean(sinter.Over(axis)))
+			y = y.Mul(1 - o.Smoothing).Add(mean.Mul(o.Smoothing))
+		}
 		return o.finish(y, counts, weights)
 	}
 	y := logits.LogSoftmax(axis).Neg()

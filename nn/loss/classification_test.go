@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/autodiff"
+	"github.com/sinter-go/sinter/fusetest"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn/loss"
 )
@@ -118,6 +119,77 @@ func TestLabels(t *testing.T) {
 	}
 	if v := data(t, loss.CrossEntropy(x, sinter.FromSlice([]int64{-1, -1}), loss.Options{Ignore: &ignore})); v[0] == v[0] {
 		t.Errorf("the mean of nothing is %v", v)
+	}
+}
+
+// TestCrossEntropyGradient: values that are special, against softmax(x) - target.
+func TestCrossEntropyGradient(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct {
+		name    string
+		x       []float64
+		label   int64
+		smooth  float64
+		y, grad []float64 // grad nil: not asked
+	}{
+		{"huge logits", []float64{1e8, 1e8}, 1, 0, []float64{math.Ln2}, []float64{0.5, -0.5}},
+		{"a certain one", []float64{0, -200}, 0, 0, []float64{0}, []float64{0, 0}},
+		{"a certain and wrong one", []float64{0, -200}, 1, 0, []float64{200}, []float64{1, -1}},
+		{"masked classes", []float64{0, -inf, 0}, 2, 0, []float64{math.Ln2}, []float64{0.5, 0, -0.5}},
+		{"a masked label", []float64{0, -inf, 0}, 1, 0, []float64{inf}, []float64{0.5, -1, 0.5}},
+		{"NaN", []float64{0, nan}, 0, 0, []float64{nan}, []float64{nan, nan}},
+		{"smoothed", []float64{0, 0, 0, 0}, 3, 0.4, []float64{2 * math.Ln2}, []float64{0.15, 0.15, 0.15, -0.45}},
+		{"smoothed over a masked class", []float64{0, -inf}, 0, 0.5, []float64{inf}, nil},
+		{"wholly smoothed", []float64{1, 1, 1}, 0, 1, []float64{math.Log(3)}, []float64{0, 0, 0}},
+	} {
+		for _, d := range []sinter.DType{sinter.F64, sinter.F32, sinter.BF16} {
+			x := tensor(c.x, 1, len(c.x)).Cast(d).Track()
+			y := loss.CrossEntropy(x, sinter.FromSlice([]int64{c.label}), loss.Options{Smoothing: c.smooth})
+			if y.DType() != d {
+				t.Errorf("%s: the loss of %s is %s", c.name, d, y.DType())
+			}
+			g, err := autodiff.VJP([]*sinter.Tensor{y}, []*sinter.Tensor{nil}, []*sinter.Tensor{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tol := map[sinter.DType]float64{sinter.F64: 1e-14, sinter.F32: 1e-6, sinter.BF16: 1. / 128}[d]
+			near := func(what string, got, want []float64) {
+				for i := range want {
+					if !(math.Abs(got[i]-want[i]) <= tol*math.Max(1, math.Abs(want[i]))) && got[i] != want[i] && !(got[i] != got[i] && want[i] != want[i]) {
+						t.Errorf("%s in %s: %s %v, expected %v", c.name, d, what, got, want)
+						return
+					}
+				}
+			}
+			near("loss", data(t, y), c.y)
+			near("gradient", data(t, g[0]), c.grad)
+		}
+	}
+}
+
+// TestCrossEntropyPasses: the logits are read once for the loss and once for their
+// gradient, which is all of their size that is written.
+func TestCrossEntropyPasses(t *testing.T) {
+	const n, classes = 512, 4000
+	const size = 4 * n * classes
+	ignore := int64(0)
+	index, logits := sinter.Zeros(sinter.I64, n), sinter.Full(0.5, sinter.F32, n, classes)
+	for _, o := range []loss.Options{{}, {Ignore: &ignore}, {Smoothing: 0.1}} {
+		plans := fusetest.Record(t, sinter.DefaultDevice(), func() {
+			s := sinter.NewScope("step")
+			x := s.In(logits).Track()
+			y := loss.CrossEntropy(x, s.In(index), o)
+			data(t, y) // so that the gradient is another segment
+			g, err := autodiff.VJP([]*sinter.Tensor{y}, []*sinter.Tensor{nil}, []*sinter.Tensor{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Keep(g[0])
+			s.End()
+		})
+		if r, w := plans.Read(), plans.Written(); r > 2*size+size/8 || w > size+size/8 {
+			t.Errorf("smoothing %v: logits of %d bytes, read %d, written %d:\n%v", o.Smoothing, size, r, w, plans)
+		}
 	}
 }
 
