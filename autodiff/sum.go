@@ -21,29 +21,45 @@ func (w *walk) drop(v *value) {
 }
 
 // sum collects the gradients that arrive at one result. They arrive in
-// descending order of recording and are summed in ascending order.
-type sum struct{ parts []*value }
-
-func (s *sum) add(v *value) {
-	v.holds++
-	s.parts = append(s.parts, v)
+// descending order of recording and are summed in ascending order, those of slices
+// last.
+type sum struct {
+	whole []*value
+	parts []part
 }
 
-// total adds up what has arrived and keeps the result as the only part; nil if
+// add is called with where the gradient belongs, nil if it is of all of the result.
+func (s *sum) add(v *value, at *place) {
+	v.holds++
+	if at == nil {
+		s.whole = append(s.whole, v)
+	} else {
+		s.parts = append(s.parts, part{v, at})
+	}
+}
+
+// total adds up what has arrived and keeps the result as the only one; nil if
 // nothing has.
 func (w *walk) total(s *sum) *value {
-	if len(s.parts) == 0 {
-		return nil
-	}
-	last := len(s.parts) - 1
-	acc := s.parts[last]
-	for i := last - 1; i >= 0; i-- {
-		next := &value{t: tensor(w.graph.Apply("add", []ir.Value{acc.t, s.parts[i].t})), holds: 1}
+	var acc *value
+	plus := func(v *value) {
+		if acc == nil {
+			acc = v
+			return
+		}
+		next := &value{t: tensor(w.graph.Apply("add", []ir.Value{acc.t, v.t})), holds: 1}
 		w.drop(acc)
-		w.drop(s.parts[i])
+		w.drop(v)
 		acc = next
 	}
-	s.parts = append(s.parts[:0:0], acc)
+	for i := len(s.whole) - 1; i >= 0; i-- {
+		plus(s.whole[i])
+	}
+	w.place(s.parts, plus)
+	if acc == nil {
+		return nil
+	}
+	*s = sum{whole: []*value{acc}}
 	return acc
 }
 

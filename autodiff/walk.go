@@ -60,10 +60,10 @@ func (w *walk) seed(outputs, cotangents []*sinter.Tensor) {
 			continue
 		}
 		if cotangents != nil && cotangents[i] != nil {
-			n.sums[result].add(&value{t: w.graph.Enter(cotangents[i]), lent: true})
+			n.sums[result].add(&value{t: w.graph.Enter(cotangents[i]), lent: true}, nil)
 			continue
 		}
-		n.sums[result].add(&value{t: filled(w.graph.At(outputs[i]), typeOf(outputs[i]), 1)})
+		n.sums[result].add(&value{t: filled(w.graph.At(outputs[i]), typeOf(outputs[i]), 1)}, nil)
 	}
 }
 
@@ -131,14 +131,15 @@ func (w *walk) backward(o *sinter.Origin, arrived []*value, need []bool) error {
 		if !need[i] || grads[i] == nil {
 			continue
 		}
-		d, x := tensor(grads[i]), o.In[i]
+		x := o.In[i]
+		d, shape, at := arrival(grads[i], x.Shape())
 		if err := d.Err(); err != nil {
 			return w.failed(o, err)
 		}
 		if d.DType() != x.DType() {
 			return w.failed(o, ir.Errorf(ir.ErrInternal, "it is %s for operand %d, which is %s", d.DType(), i, x.DType()))
 		}
-		f := fit(g, d, x.Shape())
+		f := fit(g, d, shape)
 		if err := f.Err(); err != nil {
 			return w.failed(o, err)
 		}
@@ -153,7 +154,7 @@ func (w *walk) backward(o *sinter.Origin, arrived []*value, need []bool) error {
 			seen[f] = v
 		}
 		m, result := w.find(x)
-		m.sums[result].add(v)
+		m.sums[result].add(v, at)
 	}
 	return nil
 }

@@ -29,8 +29,16 @@ type GradContext struct {
 
 // GradFunc returns the gradients of the operands, nil for those that have none
 // or are not needed. A gradient may still have the broadcast shape: whoever
-// calls sums it to the operand's.
+// calls sums it to the operand's. It may be a [Part].
 type GradFunc func(g *GradContext) []Value
+
+// Part is a gradient that is 0 but for a part of the operand, in the attributes of
+// slice. Whoever sums gradients puts it in its place: parts that lie side by side
+// need no zeros.
+type Part struct {
+	Value                // of shape Sizes
+	Starts, Sizes, Steps []int64
+}
 
 // Do applies a row with named attributes given as pairs.
 func (g *GradContext) Do(row string, in []Value, attrs ...any) Value {

@@ -327,12 +327,10 @@ func inferSlice(r *Row, in []Type, a Attrs) ([]Type, error) {
 	return []Type{{in[0].DType, shape}}, nil
 }
 
-// gradSlice puts the gradient back where the elements came from: into zeros, unless the
-// slice takes all of them in order.
+// gradSlice puts the gradient back where the elements came from.
 func gradSlice(g *GradContext) []Value {
-	in := g.Type(g.In[0])
-	if in.Shape.Equal(g.Type(g.DOut[0]).Shape) && !slices.ContainsFunc(g.Attrs[2].List, func(step int64) bool { return step != 1 }) {
+	if g.Type(g.In[0]).Shape.Equal(g.Type(g.DOut[0]).Shape) && !slices.ContainsFunc(g.Attrs[2].List, func(step int64) bool { return step != 1 }) {
 		return g.DOut // all of it
 	}
-	return []Value{g.Do("set_slice", []Value{g.zeros(in), g.DOut[0]}, "starts", g.Attrs[0].List, "sizes", g.Attrs[1].List, "steps", g.Attrs[2].List)}
+	return []Value{Part{g.DOut[0], g.Attrs[0].List, g.Attrs[1].List, g.Attrs[2].List}}
 }
