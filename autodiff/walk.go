@@ -114,7 +114,7 @@ func (w *walk) backward(o *sinter.Origin, arrived []*value, need []bool) error {
 		g.Scope = w.graph.Scope.Sub(o.Row.Name)
 		defer g.Scope.End()
 	}
-	c := ir.GradContext{Graph: g, Row: o.Row, Attrs: o.Attrs, Need: need,
+	c := ir.GradContext{Graph: g, Row: o.Row, Attrs: o.Attrs, Need: need, Track: w.track,
 		In: make([]ir.Value, len(o.In)), Out: make([]ir.Value, len(o.Out)), DOut: make([]ir.Value, len(o.Out))}
 	for i, t := range o.In {
 		c.In[i] = g.Enter(t)

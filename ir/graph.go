@@ -25,6 +25,9 @@ type GradContext struct {
 	DOut  []Value
 	// Need says for which operands a gradient is wanted.
 	Need []bool
+	// Track says that what is recorded will be differentiated itself: rows that have no
+	// gradient are not for it.
+	Track bool
 }
 
 // GradFunc returns the gradients of the operands, nil for those that have none
@@ -52,6 +55,11 @@ func (g *GradContext) Backward() []Value {
 	if g.Row.GradFunc != nil {
 		return g.Row.GradFunc(g)
 	}
+	return g.texts()
+}
+
+// texts evaluates the texts of the row's Grad.
+func (g *GradContext) texts() []Value {
 	grads := make([]Value, len(g.In))
 	env := map[string]Value{}
 	compute := Invalid // the type of numbers without a neighbour
@@ -82,6 +90,17 @@ func (g *GradContext) Backward() []Value {
 		}
 	}
 	return grads
+}
+
+// byRow is the gradient of a row of one operand that is a row itself, of x and dy, which
+// computes as bodies do: rounded once. To the second order it is the row's text.
+func byRow(name string) GradFunc {
+	return func(g *GradContext) []Value {
+		if g.Track {
+			return g.texts()
+		}
+		return []Value{g.Do(name, []Value{g.In[0], g.DOut[0]})}
+	}
 }
 
 // operatorRows maps the operators and instruction names of the language to rows,

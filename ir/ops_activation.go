@@ -126,19 +126,26 @@ func init() {
 	gelu.Body = Body{F32: normalF32 + geluTail, F64: normalF64 + geluTail}
 	geluTanh := plain("gelu_tanh", 171, "GeluTanh", "y = x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))): the approximate form of gelu.",
 		Tolerance{F32: 2.5, F64: 3}, "",
-		"s = sigmoid(x * (square(x) * 0.0713548162726002 + 1.5957691216057308)); "+
-			"mul0(dy, s + mul0(s * (1 - s), x * (square(x) * 0.2140644488178007 + 1.5957691216057308)))",
+		"w = square(x); s = sigmoid(x * (w * 0.0713548162726002 + 1.5957691216057308)); "+
+			"mul0(dy, s + mul0(s * (1 - s), x * (w * 0.2140644488178007 + 1.5957691216057308)))",
 		fading(refGeluTanh))
 	geluTanh.Version = 2 // f32 without f64
+	silu := plain("silu", 172, "Silu", "y = x · sigmoid(x), also called swish.", Tolerance{F32: 1.75, F64: 2},
+		"mul0(sigmoid(x), x)", "s = sigmoid(x); mul0(dy, s + mul0(s * (1 - s), x))", fading(refSigmoid))
+	// slope makes the gradient of a row a row of its own.
+	slope := func(of *Row, number uint16) *Row {
+		name := of.Name + "_grad"
+		of.GradFunc = byRow(name)
+		return &Row{Name: name, Number: number, Version: 1, Access: Elementwise, Doc: "dx = the gradient of x of " + of.Name + ", for the gradient dy of y.",
+			Operands: []Operand{{"x", FloatClass, Moderate}, {"dy", FloatClass, Moderate}}, Infer: inferSame, Body: Body{Any: of.Grad["x"]}, Tol: Tolerance{F32: 16, F64: 16}}
+	}
 	geluTanh.Body = Body{F32: geluTanhF32, F64: geluTanhF64}
 	shrink := plain("tanh_shrink", 189, "TanhShrink", "y = x - tanh(x), without cancellation.", Tolerance{F32: 0.501, F64: 6},
 		"", "mul0(dy, square(tanh(x)))", one(refTanhShrink))
 	shrink.Body = Body{F32: viaF64("tanh_shrink", "x"), F64: tanhShrinkF64}
 	register(
-		gelu, geluTanh, shrink,
-		plain("silu", 172, "Silu", "y = x · sigmoid(x), also called swish.", Tolerance{F32: 1.75, F64: 2},
-			"mul0(sigmoid(x), x)", "s = sigmoid(x); mul0(dy, s + mul0(s * (1 - s), x))",
-			fading(refSigmoid)),
+		gelu, geluTanh, silu, shrink,
+		slope(gelu, 190), slope(geluTanh, 191), slope(silu, 192),
 		plain("mish", 173, "Mish", "y = x · tanh(softplus(x)).", Tolerance{F32: 4.5, F64: 4},
 			"e = exp(select(x > 20, 20, x)); n = e * (e + 2); y = mul0(n / (n + 2), x)",
 			"s = sigmoid(x); t = tanh(softplus(x)); mul0(dy, t + mul0(s * (1 - square(t)), x))",

@@ -29,6 +29,20 @@ func init() {
 			Body:     Body{Any: "y = x * (1 / sqrt(reduce_sum(x * x) / count() + eps)) * gamma"},
 			GradFunc: gradRMSNorm, Tol: Tolerance{F32: 64, F64: 64},
 			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}}, Attrs: A("axes", []int{1}, "eps", 0.1)}}},
+		&Row{Name: "layer_norm_grad", Number: 432, Version: 1, Access: Reduce,
+			Doc: "dx = the gradient of x of layer_norm, for the gradient dy of y: s·(g - mean(g) - n·mean(g·n)) with g = dy·gamma, the normalised x n " +
+				"and the reciprocal deviation s; dn = dy·n, of which the gradient of gamma is the sum.",
+			Operands: affine("gamma", "dy"), Attrs: []AttrSpec{axes, eps}, Results: []string{"dx", "dn"}, Infer: inferRowsTwice, Tol: Tolerance{F32: 256, F64: 256},
+			Body: Body{Any: "d = x - reduce_sum(x) / count()\ns = 1 / sqrt(reduce_sum(d * d) / count() + eps)\nn = d * s\ng = dy * gamma\n" +
+				"dx = (g - reduce_sum(g) / count() - n * (reduce_sum(g * n) / count())) * s\ndn = dy * n"},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}, {3, 5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}, {2, 3, 4}}, Attrs: A("axes", []int{0, 2}, "eps", 0.1)}}},
+		&Row{Name: "rms_norm_grad", Number: 433, Version: 1, Access: Reduce,
+			Doc: "dx = the gradient of x of rms_norm, for the gradient dy of y: s·(g - n·mean(g·n)) with g = dy·gamma, n = x·s and the reciprocal " +
+				"root s of the mean square; dn = dy·n, of which the gradient of gamma is the sum.",
+			Operands: affine("gamma", "dy"), Attrs: []AttrSpec{axes, eps}, Results: []string{"dx", "dn"}, Infer: inferRowsTwice, Tol: Tolerance{F32: 256, F64: 256},
+			Body: Body{Any: "s = 1 / sqrt(reduce_sum(x * x) / count() + eps)\nn = x * s\ng = dy * gamma\n" +
+				"dx = (g - n * (reduce_sum(g * n) / count())) * s\ndn = dy * n"},
+			Samples: []Sample{{Shapes: []Shape{{3, 5}, {5}, {3, 5}}}, {Shapes: []Shape{{2, 3, 4}, {3, 1}, {2, 3, 4}}, Attrs: A("axes", []int{1}, "eps", 0.1)}}},
 		&Row{Name: "softmax_masked", Number: 440, Version: 2, Access: Reduce,
 			Doc:      "y = softmax of x along axis, and 0 in a row that is -inf throughout: the weights of attention.",
 			Operands: oneOperand(FloatClass, Moderate), Attrs: along, Infer: inferAlong(sameDType), Tol: Tolerance{F32: 8, F64: 8},
@@ -72,6 +86,15 @@ func inferRows(r *Row, in []Type, a Attrs) ([]Type, error) {
 	return []Type{in[0]}, nil
 }
 
+// inferRowsTwice is inferRows with two results.
+func inferRowsTwice(r *Row, in []Type, a Attrs) ([]Type, error) {
+	out, err := inferRows(r, in, a)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, out[0]), nil
+}
+
 func broadcastToFirst(r *Row, in []Type) error {
 	for i, t := range in[1:] {
 		o := r.OperandAt(i + 1)
@@ -85,9 +108,13 @@ func broadcastToFirst(r *Row, in []Type) error {
 	return nil
 }
 
-// gradLayerNorm: with n the normalised x and s the reciprocal deviation,
+// gradLayerNorm is one row, which computes the statistics once and rounds once. To the
+// second order it is composed: with n the normalised x and s the reciprocal deviation,
 // dx = s·(dn - mean(dn) - n·mean(dn·n)).
 func gradLayerNorm(g *GradContext) []Value {
+	if !g.Track {
+		return append(normGrad(g, "layer_norm_grad"), g.DOut[0])
+	}
 	b := build{g}
 	x, gamma, d := g.In[0], g.In[1], g.DOut[0]
 	axes, eps := g.Attrs[0].List, g.Attrs[1].Float()
@@ -105,7 +132,17 @@ func gradLayerNorm(g *GradContext) []Value {
 	return out
 }
 
+func normGrad(g *GradContext, row string) []Value {
+	if !g.Need[0] && !g.Need[1] {
+		return make([]Value, 2)
+	}
+	return g.ApplyN(row, []Value{g.In[0], g.In[1], g.DOut[0]}, A("axes", g.Attrs[0].List, "eps", g.Attrs[1].Float())...)
+}
+
 func gradRMSNorm(g *GradContext) []Value {
+	if !g.Track {
+		return normGrad(g, "rms_norm_grad")
+	}
 	b := build{g}
 	x, gamma, d := g.In[0], g.In[1], g.DOut[0]
 	axes, eps := g.Attrs[0].List, g.Attrs[1].Float()

@@ -235,7 +235,7 @@ func TestExportRows(t *testing.T) {
 // functions that it lacks, draws, factorizations, results whose extents depend on
 // data, moments, and attention together with its statistic.
 const neverExported = `
-	atan2 attention attention_bias attention_grad_bias attention_grad_kv attention_grad_q bce_logits bernoulli cbrt cholesky_info copysign cummax cummin eigh erfc erfinv exp10 exp2 expm expm1 exponential floor_div fma
+	atan2 attention attention_bias attention_grad_bias attention_grad_kv attention_grad_q bce_logits bernoulli cbrt cholesky_info copysign cummax cummin eigh erfc erfinv exp10 exp2 expm expm1 exponential floor_div fma gelu_grad
 	gumbel irfft lerp log10 log1p log2 log_sigmoid logaddexp logit matrix_check nanmax nanmean nanmin nanstd nanvar nextafter nonzero normal
 	normal_cdf pinv qr random_int recurrence searchsorted selu signbit slogdet solve_info std strided svd tanh_shrink triangular_solve_info uniform unique
 	variance`
