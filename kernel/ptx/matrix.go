@@ -15,7 +15,7 @@ import (
 // That order, not the chunks of the kernel's tree, is what the bits follow: those of
 // this kind of device.
 type matrixForm struct {
-	cols         int // of a tile: 128 or 256
+	cols         int // of a tile, see matrixWidths
 	turnX, turnZ bool
 	pairs        bool // see unitEmitter
 }
@@ -24,13 +24,13 @@ const (
 	matrixRows    = 128
 	matrixDepth   = 64
 	matrixThreads = 384
-	matrixRing    = 200 << 10 // bytes of shared memory for slabs
+	matrixRing    = 224 << 10 // bytes of shared memory for slabs
 	slabX         = 2 * matrixRows * matrixDepth
 	boxBytes      = 2 * 64 * 64 // of a box of 64 by 64 elements
 )
 
 func (f matrixForm) slab() int   { return slabX + 2*f.cols*matrixDepth }
-func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
+func (f matrixForm) stages() int { return matrixRing / f.slab() }
 
 type matrixEmitter struct {
 	*unitEmitter

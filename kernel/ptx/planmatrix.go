@@ -50,25 +50,24 @@ func (z sizes) unitTiles(tall, wide int64) int64 {
 
 // planHopper launches a product in Hopper's form.
 func (m *Module) planHopper(p *Plan, l *kernel.Launch, base []uint64, z sizes) error {
-	f := matrixForm{cols: 256}
-	if z.unitTiles(matrixRows, 256) < m.target.sms() {
-		f.cols = 128
-	}
-	n := z.unitTiles(matrixRows, int64(f.cols))
-	if n > math.MaxInt32 {
+	if z.unitTiles(matrixRows, matrixWidths[0]) > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
 	x, z1, err := m.located(p, l, base)
 	if err != nil {
 		return err
 	}
-	f.turnX, f.turnZ = x.turned, z1.turned
-	f.pairs = m.vectorResults(l, base)
+	return m.addMatrix(p, l, base, z, x, z1, m.matrixWidth(z, z1.turned))
+}
+
+// addMatrix adds a product in Hopper's form whose tiles have so many columns.
+func (m *Module) addMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, x, z1 lying, cols int) error {
+	f := matrixForm{cols: cols, turnX: x.turned, turnZ: z1.turned, pairs: m.vectorResults(l, base)}
 	e, err := m.matrixEntry(f)
 	if err != nil {
 		return err
 	}
-	p.add(m, e, l, base, z, min(n, m.target.sms()), 1)
+	p.add(m, e, l, base, z, min(z.unitTiles(matrixRows, int64(f.cols)), m.target.sms()), 1)
 	p.Steps[len(p.Steps)-1].Maps = []TensorMap{x.boxes(matrixRows), z1.boxes(f.cols)}
 	return nil
 }
@@ -83,8 +82,7 @@ func (m *Module) side(i int) []int {
 
 // operand is an operand of the product before it is converted.
 func (m *Module) operand(i int) kernel.Ref {
-	dot := &m.k.Body[m.form.dot]
-	return m.k.Body[[]kernel.Ref{dot.A, dot.B}[i]].A
+	return m.k.Body[[]kernel.Ref{m.form.x, m.form.z}[i]].A
 }
 
 // lying is where an operand of a product on matrix units lies: a matrix for each number of

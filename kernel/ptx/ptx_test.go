@@ -198,7 +198,7 @@ func (s *simulator) runPlan(t testing.TB, plan *Plan) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr.dynamic = st.Entry.Shared
+		pr.dynamic, s.maps = st.Entry.Shared, st.Maps
 		if err := s.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
 			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
 		}
