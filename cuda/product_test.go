@@ -44,6 +44,12 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 	}
+	// Tiles of all widths, with what a training step stores turned.
+	for _, s := range stepProducts(256) {
+		if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
 }
 
 // runMatrix runs a product in the form of a target, whose memory begins so many bytes after
@@ -220,6 +226,10 @@ func TestMeasureProducts(t *testing.T) {
 		rate(ptxtest.Matrices(4096, 4096, 32)[1])
 	}
 	b.target = own
+	t.Log("products of a step of GPT-2 with 4096 tokens: results of bf16, gradients of what is multiplied, and of weights, turned and of f32")
+	for _, s := range stepProducts(4096) {
+		rate(s)
+	}
 	for _, n := range []int64{1000, 1024, 2048, 4096, 8192} {
 		rate(ptxtest.Products(n, n, n)[0])
 	}
@@ -229,4 +239,29 @@ func TestMeasureProducts(t *testing.T) {
 		rate(ptxtest.Products(s[0], s[1], s[2])[4])
 	}
 	rate(ptxtest.Products(2048, 2048, 2048)[1]) // f64
+}
+
+// stepProducts are the products of matrices of bf16 of a training step of GPT-2: of tokens by
+// the weights of a layer, of gradients by weights turned, and of tokens by gradients, whose
+// results are those of weights.
+func stepProducts(tokens int64) []ptxtest.Spec {
+	var out []ptxtest.Spec
+	for _, w := range [][2]int64{{768, 2304}, {768, 768}, {768, 3072}, {3072, 768}} {
+		from, to := w[0], w[1]
+		x := ptxtest.Arg{Name: "x", Type: ir.BF16, Axes: "sub"}
+		z := ptxtest.Arg{Name: "z", Type: ir.BF16, Axes: "bsu"}
+		turned := ptxtest.Arg{Name: "z", Type: ir.BF16, Axes: "bus", Order: []int{0, 2, 1}}
+		out = append(out,
+			stepProduct("forward", tokens, from, to, x, z, ptxtest.Arg{Name: "y", Type: ir.BF16, Axes: "sbu"}),
+			stepProduct("backward", tokens, to, from, x, turned, ptxtest.Arg{Name: "y", Type: ir.BF16, Axes: "sbu"}),
+			stepProduct("weight", to, tokens, from, ptxtest.Arg{Name: "x", Type: ir.BF16, Axes: "usb", Order: []int{1, 0, 2}}, z,
+				ptxtest.Arg{Name: "y", Type: ir.F32, Axes: "ubs", Order: []int{2, 1, 0}}))
+	}
+	return out
+}
+
+func stepProduct(what string, m, k, n int64, x, z, y ptxtest.Arg) ptxtest.Spec {
+	x.Fill, z.Fill = ptxtest.Normal, ptxtest.Normal
+	return ptxtest.Spec{Name: fmt.Sprintf("%s %dx%dx%d", what, m, k, n), Kernel: what, Class: "matrix", Axes: "prp", Extents: []int64{m, k, n},
+		Compute: ir.F32, In: []ptxtest.Arg{x, z}, Out: []ptxtest.Arg{y}, Text: "y = reduce_dot(x, z)"}
 }

@@ -17,7 +17,7 @@ import (
 type matrixForm struct {
 	cols         int // of a tile, see matrixWidths
 	turnX, turnZ bool
-	pairs        bool // see unitEmitter
+	pairs, whole bool // see unitEmitter
 }
 
 const (
@@ -43,7 +43,7 @@ type matrixEmitter struct {
 
 // emitMatrix writes one variant of a product.
 func emitMatrix(k *kernel.Kernel, p *product, unit ir.DType, form matrixForm) (*emitter, error) {
-	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: matrixRows, wide: form.cols, pairs: form.pairs}, m: form}
+	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: matrixRows, wide: form.cols, pairs: form.pairs, whole: form.whole}, m: form}
 	e.maps = 2
 	e.dynamic = form.stages()*form.slab() + 16*form.stages() + 1024
 	e.start()

@@ -112,7 +112,7 @@ func TestMatrixTurned(t *testing.T) {
 		for _, size := range [][3]int64{{136, 200, 72}, {40, 64, 264}, {33, 77, 51}} {
 			s := turnedSpec(out, size[0], size[1], size[2])
 			name := sameAsWarps(t, s, []int64{64, 128, 0})
-			if pairs := strings.HasSuffix(name, "1"); pairs != (size[0]%8 == 0) {
+			if pairs := name[len(name)-2] == '1'; pairs != (size[0]%8 == 0) {
 				t.Errorf("%s: %s", s.Name, name)
 			}
 			straight := s
@@ -202,6 +202,59 @@ func TestMatrixWidth(t *testing.T) {
 		}
 		if cols%32 != 0 {
 			t.Errorf("%d columns are no multiple of those that a warp finishes at once", cols)
+		}
+	}
+}
+
+// TestMatrixEpilogues: what follows a product, along rows, along columns and along both, in
+// vectors and not, to several results and where columns are several axes.
+func TestMatrixEpilogues(t *testing.T) {
+	arg := func(name string, dt ir.DType, axes string, order ...int) ptxtest.Arg {
+		return ptxtest.Arg{Name: name, Type: dt, Axes: axes, Order: order, Fill: ptxtest.Normal}
+	}
+	const text = "v = (reduce_dot(x, z) + r * 2) * c + f\ny = v\n"
+	x, z := arg("x", ir.BF16, "sub"), arg("z", ir.BF16, "bsu")
+	r, c, f := arg("r", ir.F32, "ubb"), arg("c", ir.BF16, "bbu"), arg("f", ir.BF16, "sbu")
+	y, w := arg("y", ir.F32, "sbu"), arg("w", ir.BF16, "sbu")
+	turned := func(a ptxtest.Arg) ptxtest.Arg {
+		a.Axes, a.Order = "ubs", []int{2, 1, 0}
+		return a
+	}
+	for _, size := range [][3]int64{{136, 72, 192}, {40, 64, 104}, {33, 40, 50}} {
+		m, k, n := size[0], size[1], size[2]
+		flat, heads := []int64{m, k, n}, []int64{m, k, n / 2, 8}
+		for _, s := range []ptxtest.Spec{
+			{Name: "all", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, r, c, f}, Out: []ptxtest.Arg{y}, Text: text},
+			{Name: "two results", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, r, c, f}, Out: []ptxtest.Arg{y, w}, Text: text + "w = max(v, 0)"},
+			{Name: "turned results", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, r, c, turned(f)}, Out: []ptxtest.Arg{turned(y), turned(w)}, Text: text + "w = max(v, 0)"},
+			{Name: "operand turned", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, r, c, turned(f)}, Out: []ptxtest.Arg{y}, Text: text},
+			{Name: "results apart", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, r, c, f}, Out: []ptxtest.Arg{arg("y", ir.F32, "sbs", 2, 1, 0)}, Text: text},
+			{Name: "heads", Axes: "prpp", Extents: heads, In: []ptxtest.Arg{arg("x", ir.BF16, "subb"), arg("z", ir.BF16, "bssu"), arg("c", ir.F32, "bbsu"), arg("g", ir.F32, "bbub"), arg("f", ir.BF16, "sbsu", 2, 0, 1, 3)},
+				Out: []ptxtest.Arg{arg("y", ir.BF16, "sbsu", 2, 0, 1, 3)}, Text: "y = reduce_dot(x, z) * c + f * g"},
+			{Name: "batch of all", Axes: "pprp", Extents: []int64{2, m, k, n}, In: []ptxtest.Arg{arg("x", ir.BF16, "ssub"), arg("z", ir.BF16, "sbsu"), arg("r", ir.F32, "bubb"), arg("c", ir.BF16, "sbbu"), arg("f", ir.BF16, "ssbu")},
+				Out: []ptxtest.Arg{arg("y", ir.F32, "ssbu")}, Text: text},
+			{Name: "steps aside", Axes: "prp", Extents: flat, In: []ptxtest.Arg{x, z, f}, Out: []ptxtest.Arg{y}, Text: "v = reduce_dot(x, z)\ny = v * erf(f * v)"},
+		} {
+			s.Compute, s.Class, s.Kernel = ir.F32, "matrix", s.Name
+			s.Name = fmt.Sprintf("%s %v", s.Name, size)
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				made := s.Make()
+				want, err := made.Reference(1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameAsWarps(t, s, []int64{64, 96, 256})
+				out, name := runHopper(t, made, 0)
+				for i, b := range made.Buffers {
+					for j := 0; b.Out && j < b.Size()/b.Type.Size(); j++ {
+						got, want := floatIn(b.Type, out[i], j), floatIn(b.Type, want[i], j)
+						if !near(b.Type, got, want, 16*k) { // the interpreter rounds otherwise
+							t.Fatalf("%s: argument %d, element %d is %v, expected %v", name, i, j, got, want)
+						}
+					}
+				}
+			})
 		}
 	}
 }

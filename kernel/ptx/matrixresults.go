@@ -8,12 +8,13 @@ import (
 )
 
 // unitEmitter is what the forms of a product on matrix units share: tiles of results, and
-// what is done with the sums of a tile.
+// what is done with the sums of a tile, see epilogue.
 type unitEmitter struct {
 	*tiledEmitter
 	unit       ir.DType // what is multiplied
 	tall, wide int      // rows and columns of a tile
 	pairs      bool     // results and what goes with them move along columns as vectors
+	whole      bool     // no tile has columns that lie outside
 	warp       reg      // of those that multiply, in the block
 	lane       reg
 }
@@ -45,56 +46,6 @@ func (e *unitEmitter) enterTile(id, tm, tn, plane reg) (batch reg) {
 	return batch
 }
 
-// results computes what follows the product for sixteen rows of a warp, and stores it: from
-// row `first` of the tile on, and a column of the matrix. Of every eight columns the four
-// lanes of a quad hold a pair each, of the rows lane/4 and lane/4 + 8. Vectors of results are
-// put together by exchanging pairs inside the quad: after that each lane has eight columns of
-// every thirty-two.
-func (e *unitEmitter) results(acc []reg, first, col reg) error {
-	stores := e.stores()
-	refs := e.upTo(stores...)
-	n, axis := 1, -1
-	if e.pairs {
-		n, axis = 2, e.p.cols[len(e.p.cols)-1]
-	}
-	quad := e.to(b32, "and.b32", e.lane, "3")
-	row0 := e.to(b32, "add.u32", first, e.to(b32, "shr.u32", e.lane, "2"))
-	col0 := e.to(b64, "add.s64", col, e.to(b64, "mul.wide.u32", quad, "2"))
-	for half := range 2 {
-		row := e.to(b64, "add.s64", e.row0, e.to(b64, "cvt.u64.u32", e.to(b32, "add.u32", row0, fmt.Sprint(8*half))))
-		inside := e.to(pred, "setp.lt.s64", row, e.rows)
-		idx := append([]reg(nil), e.batch...)
-		e.decodeWide(row, e.p.rows, idx)
-		for j := 0; j < len(acc)/4; j += 4 {
-			kept := map[int][4][]reg{} // packed pairs by argument
-			for q := range 4 {
-				at := 4*(j+q) + 2*half
-				for lane := 0; lane < 2; lane += n {
-					col := e.to(b64, "add.s64", col0, fmt.Sprint(8*(j+q)+lane))
-					e.decodeWide(col, e.p.cols, idx)
-					t := &tile{n: n, vals: map[kernel.Ref][]reg{e.p.dot: acc[at+lane : at+lane+n]}}
-					t.guard = e.to(pred, "and.pred", inside, e.to(pred, "setp.lt.s64", col, e.cols))
-					e.walk(t, append([]reg(nil), idx...), axis)
-					if e.pairs {
-						t.store = func(in *kernel.Instr, vals []reg) {
-							k := kept[int(in.Imm)]
-							k[q] = e.words(in.Type, vals)
-							kept[int(in.Imm)] = k
-						}
-					}
-					if err := e.evalTile(refs, t); err != nil {
-						return err
-					}
-				}
-			}
-			if e.pairs {
-				e.storeExchanged(kept, idx, quad, inside, col, j)
-			}
-		}
-	}
-	return nil
-}
-
 // stores lists the store instructions.
 func (e *tiledEmitter) stores() []kernel.Ref {
 	var out []kernel.Ref
@@ -113,34 +64,5 @@ func (e *unitEmitter) words(t ir.DType, vals []reg) []reg {
 		return vals
 	default:
 		return []reg{e.pack(t, vals)}
-	}
-}
-
-// storeExchanged stores the pairs of four groups of eight columns, from the j-th behind a
-// column of the matrix on, which the lanes of a quad exchange so that each has one group.
-func (e *unitEmitter) storeExchanged(kept map[int][4][]reg, idx []reg, quad, inside, first reg, j int) {
-	col := e.to(b64, "add.s64", first, e.to(b64, "mul.wide.u32", quad, "8"))
-	if j > 0 {
-		col = e.to(b64, "add.s64", col, fmt.Sprint(8*j))
-	}
-	guard := e.to(pred, "and.pred", inside, e.to(pred, "setp.lt.s64", col, e.cols))
-	at := append([]reg(nil), idx...)
-	e.decodeWide(col, e.p.cols, at)
-	for i := range e.k.Body {
-		in := &e.k.Body[i]
-		if in.Op != kernel.OpStore {
-			continue
-		}
-		pairs := e.transposeQuad(kept[int(in.Imm)], quad)
-		t := &tile{n: 8}
-		e.walk(t, at, -1)
-		p, _ := t.address(int(in.Imm))
-		words := make([]reg, 0, 8)
-		for _, w := range pairs {
-			words = append(words, w...)
-		}
-		for w := 0; w < len(words); w += 4 {
-			e.opIf(guard, "st.global.v4.b32", mem(p, int64(4*w)), group(words[w:w+4]))
-		}
 	}
 }

@@ -219,7 +219,7 @@ func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
 }
 
 func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
-	name := fmt.Sprintf("matrix%d_%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
+	name := fmt.Sprintf("matrix%d_%s%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs), mark(f.whole))
 	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, m.unit, f) })
 }
 

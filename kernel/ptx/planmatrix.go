@@ -62,7 +62,7 @@ func (m *Module) planHopper(p *Plan, l *kernel.Launch, base []uint64, z sizes) e
 
 // addMatrix adds a product in Hopper's form whose tiles have so many columns.
 func (m *Module) addMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, x, z1 lying, cols int) error {
-	f := matrixForm{cols: cols, turnX: x.turned, turnZ: z1.turned, pairs: m.vectorResults(l, base)}
+	f := matrixForm{cols: cols, turnX: x.turned, turnZ: z1.turned, pairs: m.vectorResults(l, base), whole: z.cols%int64(cols) == 0}
 	e, err := m.matrixEntry(f)
 	if err != nil {
 		return err
