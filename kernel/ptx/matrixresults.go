@@ -21,8 +21,8 @@ type unitEmitter struct {
 
 // tileCounts are the tiles of the matrix of results: along its rows, its columns, and all.
 func (e *unitEmitter) tileCounts() (tm, tn, plane reg) {
-	count := func(n reg, of int) reg {
-		return e.to(b32, "cvt.u32.u64", e.to(b64, "div.u64", e.to(b64, "add.u64", n, fmt.Sprint(of-1)), fmt.Sprint(of)))
+	count := func(n reg, of int) reg { // n has 31 bits
+		return e.to(b32, "div.u32", e.to(b32, "add.u32", e.to(b32, "cvt.u32.u64", n), fmt.Sprint(of-1)), fmt.Sprint(of))
 	}
 	tm, tn = count(e.rows, e.tall), count(e.cols, e.wide)
 	return tm, tn, e.to(b32, "mul.lo.u32", tm, tn)
@@ -31,8 +31,13 @@ func (e *unitEmitter) tileCounts() (tm, tn, plane reg) {
 // enterTile goes to a tile by its number: e.row0 and e.col0 are its first row and column.
 // It returns the number of its batch.
 func (e *unitEmitter) enterTile(id, tm, tn, plane reg) (batch reg) {
-	batch = e.to(b32, "div.u32", id, plane)
-	in := e.to(b32, "sub.u32", id, e.to(b32, "mul.lo.u32", batch, plane))
+	in := id
+	if len(e.p.batch) == 0 {
+		batch = e.to(b32, "mov.u32", "0")
+	} else {
+		batch = e.to(b32, "div.u32", id, plane)
+		in = e.to(b32, "sub.u32", id, e.to(b32, "mul.lo.u32", batch, plane))
+	}
 	// Sixteen tile rows at a time share what they read of both operands.
 	band := e.to(b32, "mul.lo.u32", tn, "16")
 	g := e.to(b32, "div.u32", in, band)
