@@ -9,8 +9,9 @@ import (
 
 // epilogue is what follows a product on matrix units, for sixteen rows of a warp. Of every
 // eight columns the four lanes of a quad hold a pair each, of the rows lane/4 and lane/4 + 8.
-// Vectors of results are put together by exchanging pairs inside the quad: after that each
-// lane has eight columns of every thirty-two.
+// Of results of four bytes such pairs are a sector of memory, and stored as they are. Those
+// of two bytes are put together by exchanging pairs inside the quad: after that each lane has
+// eight columns of every thirty-two, and a quad two sectors.
 //
 // Few warps share a multiprocessor, so what a lane computes should not wait for itself. What
 // is read for thirty-two columns is on its way before those in front of them are finished,
@@ -154,7 +155,7 @@ func (p *epilogue) enterRow(half int, first reg) error {
 		r.ptr[arg] = at
 		if len(p.p.cols) == 1 {
 			r.ptr[arg] = p.shifted(at, arg, p.p.cols[0], p.col0)
-			if p.pairs && p.k.Args[arg].Dir == kernel.Out {
+			if p.exchanged(arg) {
 				r.out[arg] = p.shifted(at, arg, p.p.cols[0], p.out0)
 			}
 		}
@@ -169,6 +170,12 @@ func (p *epilogue) enterRow(half int, first reg) error {
 		}
 	}
 	return nil
+}
+
+// exchanged reports whether pairs of an argument are exchanged before they are stored.
+func (p *epilogue) exchanged(arg int) bool {
+	a := &p.k.Args[arg]
+	return p.pairs && a.Dir == kernel.Out && a.Type.Size() == 2
 }
 
 // shifted is an address moved by a number of elements along an axis of its argument.
@@ -314,21 +321,26 @@ func (p *epilogue) begin(acc []reg, j int) ([]epilogueTile, error) {
 
 // finish computes the rest of the tiles, and stores it.
 func (p *epilogue) finish(tiles []epilogueTile, j int) error {
-	var kept [2]map[int][4][]reg // packed pairs by argument
+	var kept [2]map[int][4][]reg // pairs in a word, by argument
+	for half := range kept {
+		kept[half] = map[int][4][]reg{}
+	}
+	guarded := p.k.HasFault() || slices.ContainsFunc(p.stores(), func(r kernel.Ref) bool { return !p.exchanged(int(p.k.Body[r].Imm)) })
 	for i, t := range tiles {
 		half := t.half
-		if !p.pairs || p.k.HasFault() {
+		if guarded {
 			t.guard = p.inside(p.own[half].inside, p.left, t.at)
 		}
-		if p.pairs {
-			if kept[half] == nil {
-				kept[half] = map[int][4][]reg{}
+		t.store = func(in *kernel.Instr, vals []reg) {
+			arg := int(in.Imm)
+			if !p.exchanged(arg) {
+				at, off := t.address(arg)
+				p.storeVector(in.Type, vals, at, off, t.guard)
+				return
 			}
-			t.store = func(in *kernel.Instr, vals []reg) {
-				k := kept[half][int(in.Imm)]
-				k[i/2] = p.words(in.Type, vals)
-				kept[half][int(in.Imm)] = k
-			}
+			k := kept[half][arg]
+			k[i/2] = []reg{p.pack(in.Type, vals)}
+			kept[half][arg] = k
 		}
 		if half > 0 {
 			for _, ref := range p.once {
@@ -339,7 +351,7 @@ func (p *epilogue) finish(tiles []epilogueTile, j int) error {
 			return err
 		}
 	}
-	if p.pairs {
+	if len(kept[0]) > 0 {
 		p.storeExchanged(kept, j)
 	}
 	return nil
@@ -353,19 +365,19 @@ func (p *epilogue) storeExchanged(kept [2]map[int][4][]reg, j int) {
 		r := &p.own[half]
 		guard := p.inside(r.inside, p.outLeft, 8*j)
 		for _, ref := range p.stores() {
-			in := &p.k.Body[ref]
-			at, off := r.out[int(in.Imm)], int64(8*j*in.Type.Size())
+			arg := int(p.k.Body[ref].Imm)
+			if !p.exchanged(arg) {
+				continue
+			}
+			at, off := r.out[arg], int64(2*8*j)
 			if len(p.p.cols) != 1 {
-				at, off = r.ptr[int(in.Imm)], 0
+				at, off = r.ptr[arg], 0
 				for _, axis := range p.p.cols {
-					at = p.shifted(at, int(in.Imm), axis, idx[axis])
+					at = p.shifted(at, arg, axis, idx[axis])
 				}
 			}
-			pairs := p.transposeQuad(kept[half][int(in.Imm)], p.quad)
-			words := slices.Concat(pairs[:]...)
-			for w := 0; w < len(words); w += 4 {
-				p.opIf(guard, "st.global.v4.b32", mem(at, off+int64(4*w)), group(words[w:w+4]))
-			}
+			pairs := p.transposeQuad(kept[half][arg], p.quad)
+			p.opIf(guard, "st.global.v4.b32", mem(at, off), group(slices.Concat(pairs[:]...)))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -255,6 +256,58 @@ func TestMatrixEpilogues(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestMatrixBarriers: the simulator finds waits that are missing in Hopper's form, and bytes
+// that are not those of the slabs.
+func TestMatrixBarriers(t *testing.T) {
+	c := ptxtest.Matrices(130, 1400, 64)[1].Make() // more slabs than a ring has
+	m, err := Generate(c.Kernel, Target{Major: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Poison()
+	sim := &simulator{}
+	var base []uint64
+	for i, b := range c.Buffers {
+		base = append(base, uint64(0x1_0000_0000*(i+1)))
+		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+	}
+	plan, err := m.Plan(c.Launch, base)
+	if err != nil || len(plan.Steps) != 1 {
+		t.Fatalf("%v, %d steps", err, len(plan.Steps))
+	}
+	plan.Bind(0, 0)
+	st := plan.Steps[0]
+	run := func(change func(string) string) (string, error) {
+		pr, err := load(change(st.Entry.Text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Poison()
+		pr.dynamic, sim.maps = st.Entry.Shared, st.Maps
+		err = sim.launch(pr, st.GridX, st.GridY, st.Params)
+		return string(c.Buffers[2].Bytes()), err
+	}
+	want, err := run(func(s string) string { return s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := regexp.MustCompile(`(?m)^\tmbarrier\.try_wait.*(%p\d+), .*\n`)
+	for name, change := range map[string]func(string) string{
+		"no wait for a slab that is used": func(s string) string { // the first in the text
+			at := wait.FindStringSubmatchIndex(s)
+			return s[:at[0]] + "\tsetp.eq.u32 " + s[at[2]:at[3]] + ", 0, 0;\n" + s[at[1]:]
+		},
+		"too few bytes": func(s string) string { return strings.Replace(s, ", 24576;", ", 24560;", 1) },
+		"no barriers": func(s string) string {
+			return strings.Replace(s, "\tmbarrier.init", "\t//", 1)
+		},
+	} {
+		if out, err := run(change); err == nil && out == want {
+			t.Errorf("%s: nothing differs", name)
 		}
 	}
 }

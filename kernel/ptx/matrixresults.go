@@ -61,13 +61,3 @@ func (e *tiledEmitter) stores() []kernel.Ref {
 	}
 	return out
 }
-
-// words is a pair of results as it lies in memory, in words of 4 bytes.
-func (e *unitEmitter) words(t ir.DType, vals []reg) []reg {
-	switch t.Size() {
-	case 4:
-		return vals
-	default:
-		return []reg{e.pack(t, vals)}
-	}
-}
