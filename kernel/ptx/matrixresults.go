@@ -49,7 +49,7 @@ func (e *unitEmitter) enterTile(id, tm, tn, plane reg) (batch reg) {
 // row `first` of the tile on, and a column of the matrix. Of every eight columns the four
 // lanes of a quad hold a pair each, of the rows lane/4 and lane/4 + 8. Vectors of results are
 // put together by exchanging pairs inside the quad: after that each lane has eight columns of
-// every thirty-two.
+// every thirty-two. Of a warp with sixteen columns each lane stores its pairs.
 func (e *unitEmitter) results(acc []reg, first, col reg) error {
 	stores := e.stores()
 	refs := e.upTo(stores...)
@@ -67,7 +67,8 @@ func (e *unitEmitter) results(acc []reg, first, col reg) error {
 		e.decodeWide(row, e.p.rows, idx)
 		for j := 0; j < len(acc)/4; j += 4 {
 			kept := map[int][4][]reg{} // packed pairs by argument
-			for q := range 4 {
+			groups := min(4, len(acc)/4-j)
+			for q := range groups {
 				at := 4*(j+q) + 2*half
 				for lane := 0; lane < 2; lane += n {
 					col := e.to(b64, "add.s64", col0, fmt.Sprint(8*(j+q)+lane))
@@ -75,7 +76,7 @@ func (e *unitEmitter) results(acc []reg, first, col reg) error {
 					t := &tile{n: n, vals: map[kernel.Ref][]reg{e.p.dot: acc[at+lane : at+lane+n]}}
 					t.guard = e.to(pred, "and.pred", inside, e.to(pred, "setp.lt.s64", col, e.cols))
 					e.walk(t, append([]reg(nil), idx...), axis)
-					if e.pairs {
+					if e.pairs && groups == 4 {
 						t.store = func(in *kernel.Instr, vals []reg) {
 							k := kept[int(in.Imm)]
 							k[q] = e.words(in.Type, vals)
@@ -87,7 +88,7 @@ func (e *unitEmitter) results(acc []reg, first, col reg) error {
 					}
 				}
 			}
-			if e.pairs {
+			if e.pairs && groups == 4 {
 				e.storeExchanged(kept, idx, quad, inside, col, j)
 			}
 		}

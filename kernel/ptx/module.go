@@ -89,7 +89,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		if target.hopper() {
 			_, err = m.matrixEntry(matrixForm{cols: 128})
 		} else {
-			_, err = m.warpEntry(warpForms.flat.ring(target.shared()))
+			_, err = m.warpEntry(warpForms.small.ring(target.shared()))
 		}
 		if err == nil {
 			_, err = m.sequentialEntry()
