@@ -53,6 +53,7 @@ type Entry struct {
 	Threads int    // of a block
 	Shared  int    // bytes of dynamic shared memory that a launch gives each block
 	Maps    int    // tensor maps, which stand before the other parameters
+	Waits   bool   // for the kernel before it by itself, so that it may be launched before that one has ended
 	slots   []slot
 }
 
@@ -287,7 +288,7 @@ func (m *Module) entry(variant string, threads int, make func() (*emitter, error
 		return nil, m.refuse("%v", err)
 	}
 	name := "k_" + identifier(m.k.Name) + "_" + variant
-	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, slots: em.slots}
+	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, Waits: m.target.waits(), slots: em.slots}
 	if n := e.ParamBytes(); n > maxParamBytes {
 		return nil, m.refuse("%d bytes of parameters, at most %d", n, maxParamBytes)
 	}

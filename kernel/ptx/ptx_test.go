@@ -308,6 +308,40 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
+// TestCheckWaits: since sm_90 an entry waits for the kernel before it before it touches
+// global memory, branches or ends; before that it knows no such words.
+func TestCheckWaits(t *testing.T) {
+	const head = ".version 7.8\n.target %s\n.address_size 64\n.visible .entry k(\n\t.param .u64 a0\n)\n.maxntid 32, 1, 1\n{\n\t.reg .b32 %%r<4>;\n\t.reg .b64 %%d<4>;\n\t.reg .pred %%p<2>;\n"
+	const launch, wait, param = "griddepcontrol.launch_dependents;", "griddepcontrol.wait;", "ld.param.u64 %d1, [a0];"
+	for _, c := range []struct {
+		arch string
+		body []string
+		want string
+	}{
+		{"sm_90", []string{launch, param, wait, "ld.global.b32 %r1, [%d1];"}, ""},
+		{"sm_90a", []string{wait, launch, param, "st.global.b32 [%d1], %r1;"}, "before it is written"},
+		{"sm_90a", []string{wait, launch, param, "st.global.b64 [%d1], %d1;"}, ""},
+		{"sm_80", []string{param, "ld.global.b32 %r1, [%d1];"}, ""},
+		{"sm_80", []string{wait, param}, "unknown to sm_80"},
+		{"sm_80", []string{param, launch}, "unknown to sm_80"},
+		{"sm_90", []string{launch, param}, "ret before the kernel before has ended"},
+		{"sm_90", []string{param, "ld.global.b32 %r1, [%d1];", wait}, "ld.global.b32 before the kernel before has ended"},
+		{"sm_90", []string{param, "st.global.b64 [%d1], %d1;", wait}, "st.global.b64 before"},
+		{"sm_90", []string{param, "atom.global.add.u64 %d2, [%d1], %d1;", wait}, "atom.global.add.u64 before"},
+		{"sm_90", []string{param, "mov.b32 %r1, 16;", "cp.async.cg.shared.global [%d1], [%d1], 16, %r1;", wait}, "cp.async.cg.shared.global before"},
+		{"sm_90", []string{"mov.b32 %r1, 0;", "setp.ne.u32 %p1, %r1, 0;", "@%p1 ret;", wait}, "ret before"},
+		{"sm_90", []string{"mov.b32 %r1, 0;", "setp.ne.u32 %p1, %r1, 0;", "@%p1 " + wait}, "griddepcontrol.wait before"},
+		{"sm_90", []string{"bra L1;", wait, "L1:"}, "bra before"},
+		{"sm_90", []string{"L1:", wait}, "L1 before"},
+		{"sm_90", []string{"griddepcontrol.other;", wait}, "unknown type"},
+	} {
+		err := Check(fmt.Sprintf(head, c.arch) + "\t" + strings.Join(c.body, "\n\t") + "\n\tret;\n}\n")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %q: have %v, want %q", c.arch, c.body, err, c.want)
+		}
+	}
+}
+
 // TestMatrixText: every product of bf16 or f16 is one of the matrix units, with what packs its
 // operands before it: in Hopper's form, but for those of few rows or columns.
 func TestMatrixText(t *testing.T) {

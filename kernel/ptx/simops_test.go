@@ -72,7 +72,7 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 		return pr.compileCopy(in)
 	case "mbarrier":
 		return pr.compileBarrier(in, parts[1])
-	case "fence":
+	case "fence", "griddepcontrol": // grids run one after the other
 		return func(*simulator, *thread) error { return nil }, nil
 	case "ld", "st", "red", "atom":
 		if parts[1] == "async" {
