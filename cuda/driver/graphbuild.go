@@ -96,7 +96,7 @@ func (x *Chain) Kernel(f Function, grid, block Dim, shared uint32, p *Params, e 
 }
 
 // followEarly adds a programmatic edge between two nodes. Edges are added one by one: drivers
-// are known that take the description of the first for that of all.
+// are reported to take the description of the first for that of all.
 func (x *Chain) followEarly(from *[1]uintptr, to *uintptr) error {
 	d := x.ctx.d
 	if d.fn.graphAddDependencies == 0 {
