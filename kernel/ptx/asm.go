@@ -200,12 +200,10 @@ func (a *asm) finish(t Target, name string, threads int) string {
 	if a.shared > 0 {
 		fmt.Fprintf(&b, "\t.shared .align 16 .b8 sm[%d];\n", a.shared)
 	}
-	if t.waits() {
-		emit(&b, "", launchDependents, nil)
-	}
 	b.WriteString(a.head.String())
 	if t.waits() {
 		emit(&b, "", waitForGrids, nil)
+		emit(&b, "", launchDependents, nil)
 	}
 	b.WriteString(a.body.String())
 	b.WriteString("\tret;\n}\n")

@@ -15,7 +15,9 @@ import (
 // having waited. So a kernel ends after all before it have, and one that waits for the
 // kernel before it has waited for all of them. And since a kernel is launched only when
 // no block of those before it is still to begin, blocks that wait take no room from blocks
-// that are waited for.
+// that are waited for. Dependents may come when a block has waited itself, so that one
+// kernel waits while one runs: of several that wait, the later ones lie where room was left,
+// many on one multiprocessor, and run there (softmax of 256 rows took twice as long).
 const (
 	launchDependents = "griddepcontrol.launch_dependents"
 	waitForGrids     = "griddepcontrol.wait"
