@@ -11,7 +11,8 @@ import (
 // eight columns the four lanes of a quad hold a pair each, of the rows lane/4 and lane/4 + 8.
 // Of results of four bytes such pairs are a sector of memory, and stored as they are. Those
 // of two bytes are put together by exchanging pairs inside the quad: after that each lane has
-// eight columns of every thirty-two, and a quad two sectors.
+// eight columns of every thirty-two, and a quad two sectors; a warp with sixteen columns
+// stores its pairs.
 //
 // Few warps share a multiprocessor, so what a lane computes should not wait for itself. What
 // is read for thirty-two columns is on its way before those in front of them are finished,
@@ -19,8 +20,9 @@ import (
 // columns are one axis, and what is the same for a row, or for a column, is computed once.
 type epilogue struct {
 	*unitEmitter
-	n     int // columns of a tile: a pair or one
-	axis  int // along which a pair are neighbours, -1 if tiles have one
+	n     int  // columns of a tile: a pair or one
+	fours bool // there are thirty-two columns, or a multiple: pairs are exchanged
+	axis  int  // along which a pair are neighbours, -1 if tiles have one
 	refs  []kernel.Ref
 	loads []kernel.Ref
 	once  []kernel.Ref // values that both rows share, of refs
@@ -52,7 +54,7 @@ type epilogueColumns struct {
 // results computes what follows the product, and stores it: from row `first` of the tile on,
 // and a column of the matrix.
 func (e *unitEmitter) results(acc []reg, first, col reg) error {
-	p := e.newEpilogue(first, col)
+	p := e.newEpilogue(len(acc), first, col)
 	for half := range p.own {
 		if err := p.enterRow(half, first); err != nil {
 			return err
@@ -76,8 +78,8 @@ func (e *unitEmitter) results(acc []reg, first, col reg) error {
 	return nil
 }
 
-func (e *unitEmitter) newEpilogue(first, col reg) *epilogue {
-	p := &epilogue{unitEmitter: e, n: 1, axis: -1, refs: e.upTo(e.stores()...)}
+func (e *unitEmitter) newEpilogue(sums int, first, col reg) *epilogue {
+	p := &epilogue{unitEmitter: e, n: 1, fours: e.pairs && sums%16 == 0, axis: -1, refs: e.upTo(e.stores()...)}
 	if e.pairs {
 		p.n, p.axis = 2, e.p.cols[len(e.p.cols)-1]
 	}
@@ -97,7 +99,7 @@ func (e *unitEmitter) newEpilogue(first, col reg) *epilogue {
 	p.quad = e.to(b32, "and.b32", e.lane, "3")
 	p.col0 = e.to(b64, "add.s64", col, e.to(b64, "mul.wide.u32", p.quad, "2"))
 	p.left = p.leftFrom(p.col0)
-	if e.pairs {
+	if p.fours {
 		p.out0 = e.to(b64, "add.s64", col, e.to(b64, "mul.wide.u32", p.quad, "8"))
 		p.outLeft = p.leftFrom(p.out0)
 	}
@@ -175,7 +177,7 @@ func (p *epilogue) enterRow(half int, first reg) error {
 // exchanged reports whether pairs of an argument are exchanged before they are stored.
 func (p *epilogue) exchanged(arg int) bool {
 	a := &p.k.Args[arg]
-	return p.pairs && a.Dir == kernel.Out && a.Type.Size() == 2
+	return p.fours && a.Dir == kernel.Out && a.Type.Size() == 2
 }
 
 // shifted is an address moved by a number of elements along an axis of its argument.
@@ -292,7 +294,7 @@ type epilogueTile struct {
 // they need: tiles of both rows, one behind the other.
 func (p *epilogue) begin(acc []reg, j int) ([]epilogueTile, error) {
 	var out []epilogueTile
-	for q := j; q < j+4; q++ {
+	for q := j; q < min(j+4, len(acc)/4); q++ {
 		for lane := 0; lane < 2; lane += p.n {
 			c := p.columns(8*q + lane)
 			var shared map[kernel.Ref][]reg

@@ -45,7 +45,7 @@ func runHopper(t testing.TB, c *ptxtest.Case, cols int64) (out [][]byte, name st
 		t.Fatal(err)
 	}
 	name = plan.Steps[len(plan.Steps)-1].Entry.Name
-	if !strings.Contains(name, "_matrix") {
+	if !strings.Contains(name, "_matrix") && (cols > 0 || !strings.Contains(name, "_warps")) { // few rows or columns
 		t.Fatalf("%s is not in Hopper's form", name)
 	}
 	sim.runPlan(t, plan)
@@ -112,7 +112,7 @@ func TestMatrixTurned(t *testing.T) {
 	for _, out := range []ir.DType{ir.F32, ir.BF16} {
 		for _, size := range [][3]int64{{136, 200, 72}, {40, 64, 264}, {33, 77, 51}} {
 			s := turnedSpec(out, size[0], size[1], size[2])
-			name := sameAsWarps(t, s, []int64{64, 128, 0})
+			name := sameAsWarps(t, s, []int64{64, 0, 128})
 			if pairs := name[len(name)-2] == '1'; pairs != (size[0]%8 == 0) {
 				t.Errorf("%s: %s", s.Name, name)
 			}
@@ -263,7 +263,7 @@ func TestMatrixEpilogues(t *testing.T) {
 // TestMatrixBarriers: the simulator finds waits that are missing in Hopper's form, and bytes
 // that are not those of the slabs.
 func TestMatrixBarriers(t *testing.T) {
-	c := ptxtest.Matrices(130, 1400, 64)[1].Make() // more slabs than a ring has
+	c := ptxtest.Matrices(130, 1400, 72)[1].Make() // more slabs than a ring has
 	m, err := Generate(c.Kernel, Target{Major: 9})
 	if err != nil {
 		t.Fatal(err)

@@ -37,11 +37,16 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	if axis := m.packedApart(l, base); axis >= 0 {
 		return m.halveAlong(axis, p, l, base, m.planMatrix)
 	}
-	if m.target.hopper() {
+	if m.target.hopper() && min(z.rows, z.cols) > thinHopper {
 		return m.planHopper(p, l, base, z)
 	}
 	return m.planWarps(p, l, base, z)
 }
+
+// thinHopper is how many rows or columns a product has at least in Hopper's form. One with
+// fewer is bound by reading the other operand, for which that has too few blocks: the
+// smallest tile has 128 rows.
+const thinHopper = thinLines
 
 // unitTiles is how many tiles the results of all batches have.
 func (z sizes) unitTiles(tall, wide int64) int64 {
@@ -159,16 +164,25 @@ func packedLine(elements int64) int64 { return (2*elements + copyBytes - 1) &^ (
 // The copy engine takes no strides that are 0 or less, or of 1 TB.
 func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bool) {
 	ld := &m.k.Body[m.operand(i)]
-	if ld.Op != kernel.OpLoad || len(m.side(i)) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
+	if ld.Op != kernel.OpLoad || len(m.side(i)) > 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
 		return t, false
 	}
-	arg, axis := int(ld.Imm), m.side(i)[0]
+	arg, axis := int(ld.Imm), -1 // of one line
+	if len(m.side(i)) == 1 {
+		axis = m.side(i)[0]
+	}
 	a, o := &m.k.Args[arg], &l.Args[arg]
 	stride := func(axis int) int64 {
-		if a.Access[axis] == kernel.Broadcast {
+		if axis < 0 || a.Access[axis] == kernel.Broadcast {
 			return 0
 		}
 		return 2 * o.Strides[axis]
+	}
+	count := func(axis int) int64 {
+		if axis < 0 {
+			return 1
+		}
+		return l.Extents[axis]
 	}
 	k := m.form.reduced[0]
 	near, across := k, axis
@@ -176,12 +190,12 @@ func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bo
 	if t.turned {
 		near, across = axis, k
 	}
-	if a.Access[near] != kernel.Unit || t.base%16 != 0 {
+	if near < 0 || a.Access[near] != kernel.Unit || t.base%16 != 0 {
 		return t, false
 	}
-	t.extents = [3]int64{l.Extents[near], l.Extents[across], 1}
-	t.strides = [2]int64{stride(across), stride(across) * l.Extents[across]}
-	if l.Extents[across] == 1 { // whatever its stride
+	t.extents = [3]int64{l.Extents[near], count(across), 1}
+	t.strides = [2]int64{stride(across), stride(across) * count(across)}
+	if count(across) == 1 { // whatever its stride
 		t.strides[0] = (2*l.Extents[near] + 15) &^ 15
 		t.strides[1] = t.strides[0]
 	}

@@ -181,9 +181,10 @@ func (pr *program) multiplyGroup(in *inst) (func(s *simulator, lanes []*thread) 
 	}, nil
 }
 
-// quiet reports whether an instruction does nothing that the simulator sees.
+// quiet reports whether an instruction does nothing that the simulator sees, where grids run
+// one after the other.
 func quiet(op string) bool {
-	for _, prefix := range []string{"fence.", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "setmaxnreg.", "prefetch.tensormap"} {
+	for _, prefix := range []string{"fence.", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "setmaxnreg.", "prefetch.tensormap", "griddepcontrol."} {
 		if strings.HasPrefix(op, prefix) {
 			return true
 		}
