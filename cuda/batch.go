@@ -18,13 +18,14 @@ import (
 //
 // The lock of the gpu guards it.
 type batch struct {
-	off     bool // no graphs
-	clocked int  // open clocks: kernels are launched one by one
-	steps   []step
-	text    []byte // of the steps: their parameters
-	key     []byte // their functions: what tells graphs apart
-	next    string // name of the next step
-	params  driver.Params
+	off       bool // no graphs
+	dependent bool // in graphs a kernel is launched while the one before it runs, if it waits by itself
+	clocked   int  // open clocks: kernels are launched one by one
+	steps     []step
+	text      []byte // of the steps: their parameters
+	key       []byte // their functions: what tells graphs apart
+	next      string // name of the next step
+	params    driver.Params
 
 	seen   map[string]*repeated
 	clock  int64
@@ -37,6 +38,7 @@ type step struct {
 	f           *function
 	grid, block driver.Dim
 	shared      uint32
+	waits       bool // by itself, for the kernel before it
 	maps        int
 	from, to    int // of its parameters in text
 }
@@ -48,6 +50,7 @@ type repeated struct {
 	graph  *driver.Chain
 	grids  []driver.Dim // of the graph's nodes, as it is
 	text   []byte       // likewise
+	early  int64        // nodes with programmatic edges
 }
 
 const (
@@ -60,7 +63,7 @@ const (
 // add holds a step back. After an error the caller cuts the batch.
 func (b *batch) add(g *gpu, s *ptx.Step, f *function) error {
 	x := step{name: b.named(), f: f, grid: driver.Dim{X: s.GridX, Y: s.GridY, Z: 1}, block: driver.Dim{X: uint32(s.Entry.Threads), Y: 1, Z: 1},
-		shared: uint32(s.Entry.Shared), maps: len(s.Maps), from: len(b.text)}
+		shared: uint32(s.Entry.Shared), waits: s.Entry.Waits, maps: len(s.Maps), from: len(b.text)}
 	for i := range s.Maps {
 		m, err := g.tensorMap(&s.Maps[i])
 		if err != nil {
@@ -131,10 +134,12 @@ func (b *batch) issue(g *gpu) error {
 		}
 		g.stats.Captured++
 	} else if err := b.change(g, r); err != nil {
+		b.dependent = false // lest every graph fail so
 		b.drop(string(b.key), r)
 		return b.launch(g)
 	}
 	g.stats.Graphs++
+	g.stats.Dependent += r.early
 	return g.withRoom(func() error { return r.graph.Launch(g.stream) })
 }
 
@@ -158,8 +163,28 @@ func (b *batch) launch(g *gpu) error {
 	})
 }
 
-// build makes a graph of the steps.
-func (b *batch) build(g *gpu, r *repeated) (err error) {
+// build makes a graph of the steps. A driver that does not take one with programmatic edges
+// is given none any more.
+func (b *batch) build(g *gpu, r *repeated) error {
+	err := b.chain(g, r)
+	if err != nil && b.dependent {
+		b.dependent = false
+		err = b.chain(g, r)
+	}
+	return err
+}
+
+// edge says when step i of a graph is launched. All that a graph has are kernels, each behind
+// the one before, so that one that waits for the kernel before it has waited for all.
+func (b *batch) edge(i int) driver.Edge {
+	if b.dependent && i > 0 && b.steps[i].waits {
+		return driver.Programmatic
+	}
+	return driver.Completion
+}
+
+// chain makes a graph of the steps, each behind the one before.
+func (b *batch) chain(g *gpu, r *repeated) (err error) {
 	x, err := g.ctx.NewChain()
 	if err != nil {
 		return err
@@ -169,15 +194,20 @@ func (b *batch) build(g *gpu, r *repeated) (err error) {
 			err = errors.Join(err, x.Destroy())
 		}
 	}()
+	r.grids, r.early = r.grids[:0], 0
 	for i := range b.steps {
 		s := &b.steps[i]
+		e := b.edge(i)
 		if err = b.fillIn(s); err == nil {
-			err = x.Kernel(s.f.Function, s.grid, s.block, s.shared, &b.params)
+			err = x.Kernel(s.f.Function, s.grid, s.block, s.shared, &b.params, e)
 		}
 		if err != nil {
 			return err
 		}
 		r.grids = append(r.grids, s.grid)
+		if e == driver.Programmatic {
+			r.early++
+		}
 	}
 	if err = x.Ready(); err != nil {
 		return err

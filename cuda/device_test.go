@@ -109,28 +109,41 @@ func (d *device) run(s driver.Stream, p *ptx.Plan, scratch, fault driver.Ptr) er
 		if err != nil {
 			return err
 		}
-		params := driver.NewParams(st.Entry.ParamBytes())
-		if n := len(st.Maps); n > 0 {
-			params = driver.NewMapParams(n, len(st.Params))
+		params, err := d.params(&st)
+		if err != nil {
+			return err
 		}
-		for i, m := range st.Maps {
-			n := m.Axes()
-			b, err := d.driver.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents[:n], m.Strides[:n-1], m.Box[:n])
-			if err != nil {
-				return fmt.Errorf("%s: map %d %+v: %w", st.Entry.Name, i, m, err)
-			}
-			params.PutBytes(i*ptx.MapBytes, b[:])
-		}
-		for i, v := range st.Params {
-			params.PutU64(len(st.Maps)*ptx.MapBytes+8*i, v)
-		}
-		grid := driver.Dim{X: st.GridX, Y: st.GridY, Z: 1}
-		block := driver.Dim{X: uint32(st.Entry.Threads), Y: 1, Z: 1}
+		grid, block := shapeOf(&st)
 		if err := f.Launch(s, grid, block, uint32(st.Entry.Shared), params); err != nil {
 			return fmt.Errorf("%s: %w", st.Entry.Name, err)
 		}
 	}
 	return nil
+}
+
+// shapeOf are the grid and the blocks of a step.
+func shapeOf(st *ptx.Step) (grid, block driver.Dim) {
+	return driver.Dim{X: st.GridX, Y: st.GridY, Z: 1}, driver.Dim{X: uint32(st.Entry.Threads), Y: 1, Z: 1}
+}
+
+// params are the parameters of a step of a plan that is bound.
+func (d *device) params(st *ptx.Step) (*driver.Params, error) {
+	params := driver.NewParams(st.Entry.ParamBytes())
+	if n := len(st.Maps); n > 0 {
+		params = driver.NewMapParams(n, len(st.Params))
+	}
+	for i, m := range st.Maps {
+		n := m.Axes()
+		b, err := d.driver.EncodeTensorMap(driver.ElementBF16, driver.Ptr(m.Base), m.Extents[:n], m.Strides[:n-1], m.Box[:n])
+		if err != nil {
+			return nil, fmt.Errorf("%s: map %d %+v: %w", st.Entry.Name, i, m, err)
+		}
+		params.PutBytes(i*ptx.MapBytes, b[:])
+	}
+	for i, v := range st.Params {
+		params.PutU64(len(st.Maps)*ptx.MapBytes+8*i, v)
+	}
+	return params, nil
 }
 
 // memory is device memory that is freed together.

@@ -46,6 +46,11 @@ type Options struct {
 	Routines map[string]cpu.Routine // of opaque rows, which run on the host, beside the built-in ones
 	// NoGraphs keeps segments that come again from being launched as graphs.
 	NoGraphs bool
+	// NoDependentLaunch keeps kernels of graphs from being launched while the one before them
+	// runs, as they are on GPUs since compute capability 9.0 with drivers since CUDA 12.3. They
+	// wait for its end before they touch memory, so that results are the same: this is for
+	// comparing times.
+	NoDependentLaunch bool
 	// Products says who multiplies matrices; kernels of our own by default. A library that
 	// is not installed is an error of New.
 	Products Products
@@ -101,6 +106,7 @@ type Stats struct {
 	Graphs    int64 // launches of graphs
 	Captured  int64 // graphs made
 	Changed   int64 // kernels of graphs that were given other addresses or scalars
+	Dependent int64 // kernels of graphs launched while the one before them ran; see [Options]
 	Products  int64 // computed by a library; see [Products]
 	Loaded    int64 // kernels compiled by the driver
 	Images    int64 // kernels loaded from the machine code of a bundle instead

@@ -15,6 +15,7 @@
 // Invariants: everything happens on one stream, in the order in which the device asked
 // for it, so that memory may be used again as soon as its last use was asked for.
 // Kernels are held back until the end of a segment ([batch]); whatever else touches the
-// stream lets them go first. A failure of the driver loses the device: every later call
+// stream lets them go first. Those of a graph may begin before the one before them has
+// ended, and then wait for it before they touch memory. A failure of the driver loses the device: every later call
 // returns that error, and the process lives on.
 package cuda

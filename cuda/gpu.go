@@ -114,7 +114,7 @@ func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error),
 		if g.stream, err = g.ctx.NewStream(); err != nil {
 			return err
 		}
-		g.batch.off = o.NoGraphs
+		g.batch.off, g.batch.dependent = o.NoGraphs, !o.NoDependentLaunch && g.ctx.HasProgrammaticEdges()
 		if o.Products != OwnProducts {
 			if err := g.openLibrary(openProducts, o.Products == CublasLtF32); err != nil {
 				return err

@@ -316,6 +316,22 @@ func (b *bench) time(n int, launch func(i int) error) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = g.Destroy() }()
+	var times []float64
+	for i := range launches + 2 {
+		ms, err := b.between(func() error { return g.Launch(b.stream) })
+		if err != nil {
+			return 0, err
+		}
+		if i >= 2 {
+			times = append(times, ms/float64(n))
+		}
+	}
+	sort.Float64s(times)
+	return times[len(times)/2], nil
+}
+
+// between is the time in ms of what a function puts on the stream.
+func (b *bench) between(submit func() error) (ms float64, err error) {
 	from, err := b.ctx.NewEvent()
 	if err != nil {
 		return 0, err
@@ -326,30 +342,19 @@ func (b *bench) time(n int, launch func(i int) error) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = to.Destroy() }()
-	var times []float64
-	for i := range launches + 2 {
-		if err := b.stream.Record(from); err != nil {
-			return 0, err
-		}
-		if err := g.Launch(b.stream); err != nil {
-			return 0, err
-		}
-		if err := b.stream.Record(to); err != nil {
-			return 0, err
-		}
-		if err := to.Synchronize(); err != nil {
-			return 0, err
-		}
-		ms, err := to.Since(from)
-		if err != nil {
-			return 0, err
-		}
-		if i >= 2 {
-			times = append(times, ms/float64(n))
-		}
+	if err := b.stream.Record(from); err != nil {
+		return 0, err
 	}
-	sort.Float64s(times)
-	return times[len(times)/2], nil
+	if err := submit(); err != nil {
+		return 0, err
+	}
+	if err := b.stream.Record(to); err != nil {
+		return 0, err
+	}
+	if err := to.Synchronize(); err != nil {
+		return 0, err
+	}
+	return to.Since(from)
 }
 
 // plans lays copies of the operands of one spec out in the pool.

@@ -44,6 +44,12 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 	}
+	// Tiles of all widths, with what a training step stores turned.
+	for _, s := range stepProducts(256) {
+		if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
 }
 
 // runMatrix runs a product in the form of a target, whose memory begins so many bytes after
@@ -72,12 +78,9 @@ func runMatrix(d *device, target ptx.Target, c *ptxtest.Case, shift uint64) (out
 		return nil, "", err
 	}
 	names = entryNames(plan)
-	instruction := "mma.sync"
-	if target.Major == 9 && !target.NoHopper {
-		instruction = "wgmma.mma_async"
-	}
-	if !strings.Contains(plan.Steps[len(plan.Steps)-1].Entry.Text, instruction) {
-		return nil, names, fmt.Errorf("no %s: %s", instruction, names)
+	last := plan.Steps[len(plan.Steps)-1].Entry
+	if hopper := last.Maps > 0; hopper && target.NoHopper || !strings.Contains(last.Text, map[bool]string{true: "wgmma.mma_async", false: "mma.sync"}[hopper]) {
+		return nil, names, fmt.Errorf("not on the matrix units, or not in the form of %+v: %s", target, names)
 	}
 	if shift > 0 && len(plan.Steps) < 3 {
 		return nil, names, fmt.Errorf("nothing is packed: %s", names)
@@ -145,6 +148,70 @@ func checkMatrix(d *device, c *ptxtest.Case) error {
 		}
 	}
 	return nil
+}
+
+// TestMatrixRows: rows of a product have the same bits alone as among others, which run in
+// another form, and so do columns.
+func TestMatrixRows(t *testing.T) {
+	d := openDevice(t)
+	for _, half := range []ir.DType{ir.BF16, ir.F16} {
+		for _, axes := range [][2]string{{"sub", "bsu"}, {"sub", "bus"}, {"usb", "bsu"}} {
+			x := ptxtest.Arg{Name: "x", Type: half, Axes: axes[0]}
+			z := ptxtest.Arg{Name: "z", Type: half, Axes: axes[1]}
+			if axes[0] == "usb" {
+				x.Order = []int{1, 0, 2}
+			}
+			if axes[1] == "bus" {
+				z.Order = []int{0, 2, 1}
+			}
+			spec := func(rows, depth, cols int64) ptxtest.Spec {
+				return ptxtest.Spec{Name: fmt.Sprintf("rows %s %s of %dx%dx%d", axes[0], axes[1], rows, depth, cols), Axes: "prp", Extents: []int64{rows, depth, cols},
+					Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, z)", In: []ptxtest.Arg{x, z}, Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}}
+			}
+			const rows, depth, cols = 264, 1096, 520
+			whole := spec(rows, depth, cols).Make()
+			run := func(c *ptxtest.Case) (out [][]byte, names string) {
+				err := d.ctx.Do(func() (err error) {
+					out, names, err = runMatrix(d, d.target, c, 0)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out, names
+			}
+			all, wholes := run(whole)
+			// copyLines copies lines of an operand from where the whole has them.
+			copyLines := func(c *ptxtest.Case, arg int, axis int, from, n int64) {
+				for i := range n {
+					for k := range int64(depth) {
+						at := func(c *ptxtest.Case, line int64) int64 {
+							o := &c.Launch.Args[arg]
+							return 2 * (o.Offset + line*o.Strides[axis] + k*o.Strides[1])
+						}
+						a, b := at(c, i), at(whole, from+i)
+						copy(c.Buffers[arg].Bytes()[a:a+2], whole.Buffers[arg].Bytes()[b:b+2])
+					}
+				}
+			}
+			for _, n := range []int64{1, 2, 7, 16, 17, 40, 64, 65} {
+				for _, few := range []struct{ row, rows, col, cols int64 }{{3, n, 0, cols}, {0, rows, 5, n}} {
+					c := spec(few.rows, depth, few.cols).Make()
+					copyLines(c, 0, 0, few.row, few.rows)
+					copyLines(c, 1, 2, few.col, few.cols)
+					out, names := run(c)
+					for i := range few.rows {
+						for j := range few.cols {
+							a, b := floatAt(ir.F32, out[2], int(i*few.cols+j)), floatAt(ir.F32, all[2], int((few.row+i)*cols+few.col+j))
+							if math.Float64bits(a) != math.Float64bits(b) {
+								t.Fatalf("%s of %s: element %d, %d is %v, among others %v (%s)", names, c.Kernel.Name, i, j, a, b, wholes)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
 }
 
 func step(t ir.DType) float64 {
@@ -216,10 +283,13 @@ func TestMeasureProducts(t *testing.T) {
 			}
 		}
 		rate(ptxtest.Matrices(4096, 11008, 4096)[1])
-		rate(ptxtest.Matrices(16, 4096, 4096)[1])
 		rate(ptxtest.Matrices(4096, 4096, 32)[1])
 	}
 	b.target = own
+	t.Log("products of a step of GPT-2 with 4096 tokens: results of bf16, gradients of what is multiplied, and of weights, turned and of f32")
+	for _, s := range stepProducts(4096) {
+		rate(s)
+	}
 	for _, n := range []int64{1000, 1024, 2048, 4096, 8192} {
 		rate(ptxtest.Products(n, n, n)[0])
 	}
@@ -229,4 +299,48 @@ func TestMeasureProducts(t *testing.T) {
 		rate(ptxtest.Products(s[0], s[1], s[2])[4])
 	}
 	rate(ptxtest.Products(2048, 2048, 2048)[1]) // f64
+}
+
+// stepProducts are the products of matrices of bf16 of a training step of GPT-2: of tokens by
+// the weights of a layer, of gradients by weights turned, and of tokens by gradients, whose
+// results are those of weights.
+func stepProducts(tokens int64) []ptxtest.Spec {
+	var out []ptxtest.Spec
+	for _, w := range [][2]int64{{768, 2304}, {768, 768}, {768, 3072}, {3072, 768}} {
+		from, to := w[0], w[1]
+		x := ptxtest.Arg{Name: "x", Type: ir.BF16, Axes: "sub"}
+		z := ptxtest.Arg{Name: "z", Type: ir.BF16, Axes: "bsu"}
+		turned := ptxtest.Arg{Name: "z", Type: ir.BF16, Axes: "bus", Order: []int{0, 2, 1}}
+		out = append(out,
+			stepProduct("forward", tokens, from, to, x, z, ptxtest.Arg{Name: "y", Type: ir.BF16, Axes: "sbu"}),
+			stepProduct("backward", tokens, to, from, x, turned, ptxtest.Arg{Name: "y", Type: ir.BF16, Axes: "sbu"}),
+			stepProduct("weight", to, tokens, from, ptxtest.Arg{Name: "x", Type: ir.BF16, Axes: "usb", Order: []int{1, 0, 2}}, z,
+				ptxtest.Arg{Name: "y", Type: ir.F32, Axes: "ubs", Order: []int{2, 1, 0}}))
+	}
+	return out
+}
+
+func stepProduct(what string, m, k, n int64, x, z, y ptxtest.Arg) ptxtest.Spec {
+	x.Fill, z.Fill = ptxtest.Normal, ptxtest.Normal
+	return ptxtest.Spec{Name: fmt.Sprintf("%s %dx%dx%d", what, m, k, n), Kernel: what, Class: "matrix", Axes: "prp", Extents: []int64{m, k, n},
+		Compute: ir.F32, In: []ptxtest.Arg{x, z}, Out: []ptxtest.Arg{y}, Text: "y = reduce_dot(x, z)"}
+}
+
+// TestMeasureThin prints times of products with few rows as shares of what a plain copy of the
+// same bytes takes: in the form that is chosen, and on Hopper in that of a warp.
+func TestMeasureThin(t *testing.T) {
+	b := newBench(t, openDevice)
+	b.copyEngine()
+	own, forms := b.target, b.forms()
+	for _, s := range [][3]int64{{1, 2048, 2048}, {1, 2048, 3072}, {1, 2048, 8192}, {1, 8192, 2048}, {1, 2048, 128256}, {4, 4096, 4096},
+		{16, 4096, 4096}, {17, 4096, 4096}, {32, 4096, 4096}, {64, 4096, 4096}, {32, 4096, 14336}, {64, 4096, 14336}, {64, 2048, 128256}} {
+		all := ptxtest.Matrices(s[0], s[1], s[2])
+		for _, name := range []string{"matrix nt", "matrix nn"} {
+			i := slices.IndexFunc(all, func(s ptxtest.Spec) bool { return strings.HasPrefix(s.Name, name) })
+			for _, b.target = range forms {
+				b.one(all[i])
+			}
+		}
+	}
+	b.target = own
 }

@@ -22,7 +22,16 @@ import (
 // own compute nothing there, so that what is right was computed by the library.
 func standIns(t *testing.T, o Options) (*drivertest.Fake, *cublaslttest.Fake, *Device, *sinter.Device) {
 	t.Helper()
+	return standInsOf(t, o, nil)
+}
+
+// standInsOf are stand-ins of a driver that is set before it is opened.
+func standInsOf(t *testing.T, o Options, set func(*drivertest.Fake)) (*drivertest.Fake, *cublaslttest.Fake, *Device, *sinter.Device) {
+	t.Helper()
 	gpu, lt := drivertest.New(), cublaslttest.New()
+	if set != nil {
+		set(gpu)
+	}
 	lt.Workspace = 1 << 20
 	lt.Before = func() { gpu.Note("product") }
 	lib, err := driver.New(gpu.Find)

@@ -176,7 +176,7 @@ func TestNarrowProducts(t *testing.T) {
 				}
 				dev := sinter.NewRuntime().Adopt(d)
 				on := sinter.On(dev)
-				a, w := on.Full(0.5, typ, 24, 40), on.Full(2, typ, 40, 16)
+				a, w := on.Full(0.5, typ, 72, 40), on.Full(2, typ, 40, 80)
 				if cast {
 					a, w = a.Cast(sinter.F32), w.Cast(sinter.F32)
 				}

@@ -70,15 +70,32 @@ func (a *MultiHeadAttention) Attend(m Mode, query, key, value, mask *sinter.Tens
 
 // project makes heads; positions are those of queries and keys, nil from 0 on.
 func (a *MultiHeadAttention) project(query, key, value, positions *sinter.Tensor) (q, k, v *sinter.Tensor) {
-	q, k, v = a.heads(query, key, value)
-	if a.Rotary != nil {
+	return a.turned(query, key, value, func(like *sinter.Tensor, length int) fn.Rotation {
 		if positions == nil {
-			positions = arange(k, max(q.Dim(-2), k.Dim(-2)))
+			positions = arange(like, length)
 		}
-		r := fn.NewRotation(positions, q.Dim(-1), q.DType(), *a.Rotary)
-		q, k = r.Until(q.Dim(-2)).Turn(q), r.Until(k.Dim(-2)).Turn(k)
+		return fn.NewRotation(positions, like.Dim(-1), like.DType(), *a.Rotary)
+	})
+}
+
+// turned makes heads and, where positions turn them, turns those of queries and keys by the
+// rotation of as many positions as the longer of them has. What is projected from one tensor
+// is turned as one.
+func (a *MultiHeadAttention) turned(query, key, value *sinter.Tensor, rotation func(like *sinter.Tensor, length int) fn.Rotation) (q, k, v *sinter.Tensor) {
+	if a.Rotary == nil {
+		return a.heads(query, key, value)
 	}
-	return q, k, v
+	if a.In != nil && query == key && key == value {
+		y := a.In.Forward(query)
+		head := over(y.Dim(-1), a.Heads+2*a.KVHeads)
+		parts := y.Split(-1, head*(a.Heads+a.KVHeads), head*a.KVHeads)
+		qk := fn.SplitHeads(parts[0], a.Heads+a.KVHeads)
+		both := rotation(qk, qk.Dim(-2)).Turn(qk).Split(-3, a.Heads, a.KVHeads)
+		return both[0], both[1], fn.SplitHeads(parts[1], a.KVHeads)
+	}
+	q, k, v = a.heads(query, key, value)
+	r := rotation(k, max(q.Dim(-2), k.Dim(-2)))
+	return r.Until(q.Dim(-2)).Turn(q), r.Until(k.Dim(-2)).Turn(k), v
 }
 
 // heads projects, and splits in heads.

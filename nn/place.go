@@ -108,11 +108,9 @@ func (a *MultiHeadAttention) ForwardStep(x *sinter.Tensor, at *Place, c *KVCache
 	if x.Dim(1) != 1 {
 		return failed("attention_step", []*sinter.Tensor{x, c.Key.Borrow()}, "x has shape %v, expected [%d, 1, width]", x.Shape(), c.Key.Borrow().Dim(0))
 	}
-	q, k, v := a.heads(x, x, x)
-	if a.Rotary != nil {
-		r := at.rotation(q.Dim(-1), q.DType(), *a.Rotary)
-		q, k = r.Turn(q), r.Turn(k)
-	}
+	q, k, v := a.turned(x, x, x, func(like *sinter.Tensor, _ int) fn.Rotation {
+		return at.rotation(like.Dim(-1), like.DType(), *a.Rotary)
+	})
 	keys, values := present(c.Key, x), present(c.Value, x)
 	hit := at.hit(c.Capacity())
 	keys, values = sinter.Where(hit, k.Cast(keys.DType()), keys), sinter.Where(hit, v.Cast(values.DType()), values)

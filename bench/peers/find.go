@@ -41,6 +41,7 @@ var gpuKinds = []kind{
 	{"torch", startTorch("eager")},
 	{"torch.graph", startTorch("graph")},
 	{"torch.compile", startTorch("compile")},
+	{"jax", startJAX},
 }
 
 func (o Options) kinds() []kind {
@@ -113,6 +114,15 @@ func startTorch(mode string) func(context.Context, Options, string, string, int)
 		}
 		return start(ctx, name, threads, python, "-B", filepath.Join(dir, "python", "torch_cuda_peer.py"), name, mode, o.GPU)
 	}
+}
+
+// startJAX starts JAX on a GPU.
+func startJAX(ctx context.Context, o Options, dir, name string, threads int) (*Peer, error) {
+	python, err := findPython(ctx, o, name, "jax")
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, name, threads, python, "-B", filepath.Join(dir, "python", "jax_cuda_peer.py"), name, o.GPU)
 }
 
 // findPython returns the first interpreter that has what a peer needs.

@@ -24,7 +24,7 @@ type benchCmd struct {
 // benchWorkloads are the flags that apply without a model.
 type benchWorkloads struct {
 	Workloads []string `name:"workloads" placeholder:"GLOB,..." help:"Groups, operations or names of workloads. (default: all)"`
-	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime, gonum; on a GPU torch, torch.graph, torch.compile. (default: all that are installed)"`
+	Peers     []string `name:"peers" placeholder:"NAME,..." help:"Peers: c, openblas, onednn, numpy, torch, onnxruntime, gonum; on a GPU torch, torch.graph, torch.compile, jax. (default: all that are installed)"`
 	Rounds    *int     `name:"rounds" placeholder:"N" help:"Rounds in which all take turns; intervals need 6. (default: 9)"`
 	Quick     bool     `name:"quick" help:"Few workloads and short rounds."`
 	Clock     string   `name:"clock" enum:"wall,cpu" default:"wall" placeholder:"NAME" help:"wall, or cpu: the time that processors spend, of one thread, kernels with the host's part; for machines that do other work too. (default ${default})"`
@@ -38,7 +38,7 @@ func (*benchCmd) Help() string {
 	return `Without a model: the bandwidth and arithmetic of this machine, then Sinter's workloads, each as a share
 of its limit and beside the peers that are installed, taking turns. Below 1 in the column of a peer,
 Sinter is faster. With --device and a GPU, such as cuda:0: the workloads of a GPU, as a share of a copy
-there, beside PyTorch on the same GPU: its calls, the same in CUDA graphs, and compiled by torch.compile.
+there, beside PyTorch on the same GPU: its calls, the same in CUDA graphs, and compiled by torch.compile; and JAX.
 
 With a model, for each batch and concurrency: percentiles of the latency of a run, from host inputs to host
 outputs, items a second, and the most memory that tensors on the device and the process took. Where

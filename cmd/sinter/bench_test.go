@@ -25,7 +25,7 @@ func TestBenchUsageErrors(t *testing.T) {
 		"bench --device cuda:one":            `--device: `,
 		"bench --device cuda --threads 1":    `threads are [1], expected none for cuda`,
 		"bench --device cuda --clock cpu":    `not on cuda`,
-		"bench --device cuda --peers numpy":  `peer "numpy", expected some of [torch torch.graph torch.compile]`,
+		"bench --device cuda --peers numpy":  `peer "numpy", expected some of [torch torch.graph torch.compile jax]`,
 		"bench --device cuda --workloads a":  `no workload fits "a"; there are the operations relu_mul_add,`,
 	} {
 		invoke(t, "", strings.Fields(args)...).want(t, args, exitUsage, "", want)

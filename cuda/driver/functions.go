@@ -27,6 +27,7 @@ type functions struct {
 	deviceGetPCIBusID                                               uintptr
 	graphCreate                                                     uintptr
 	graphAddKernel, graphExecKernelSetParams                        uintptr // 0 before CUDA 12
+	graphAddDependencies                                            uintptr // 0 before CUDA 12.3
 	tensorMapEncodeTiled                                            uintptr // 0 before CUDA 12
 	linkCreate, linkAddData, linkComplete, linkDestroy              uintptr
 }
@@ -119,6 +120,7 @@ func (f *functions) symbols() []symbol {
 		{"cuGraphCreate", &f.graphCreate, ""},
 		{"cuGraphAddKernelNode_v2", &f.graphAddKernel, optional},
 		{"cuGraphExecKernelNodeSetParams_v2", &f.graphExecKernelSetParams, optional},
+		{"cuGraphAddDependencies_v2", &f.graphAddDependencies, optional},
 		{"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled, optional},
 		{"cuLinkCreate_v2", &f.linkCreate, ""},
 		{"cuLinkAddData_v2", &f.linkAddData, ""},

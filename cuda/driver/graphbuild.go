@@ -15,6 +15,35 @@ type Chain struct {
 	nodes []uintptr
 }
 
+// Edge says when a kernel of a chain is launched.
+type Edge uint8
+
+const (
+	// Completion launches a kernel when what it follows has ended.
+	Completion Edge = iota
+	// Programmatic launches a kernel when all blocks of the one that it follows have let
+	// their dependents come, or ended. It waits by itself for that one to end, and may only
+	// follow a kernel that knows that: see [Context.HasProgrammaticEdges].
+	Programmatic
+)
+
+// edgeData is the driver's description of an edge.
+type edgeData struct {
+	from, to, kind uint8
+	_              [5]uint8
+}
+
+// The driver's numbers of programmatic edges: the port of a kernel that they leave, and
+// their kind.
+const (
+	portProgrammatic = 1
+	kindProgrammatic = 1
+)
+
+// HasProgrammaticEdges reports whether the driver knows programmatic edges, as those since
+// CUDA 12.3 do. Kernels know of them since compute capability 9.0.
+func (c *Context) HasProgrammaticEdges() bool { return c.d.fn.graphAddDependencies != 0 }
+
 // kernelNode is the driver's description of a kernel in a graph.
 type kernelNode struct {
 	function    uintptr
@@ -38,36 +67,44 @@ func (c *Context) NewChain() (*Chain, error) {
 	return &Chain{ctx: c, graph: *g}, nil
 }
 
-// depend is the list of nodes that the next one follows.
-func (x *Chain) depend() (list *[1]uintptr, n uintptr) {
-	list = &[1]uintptr{x.last}
-	if x.last != 0 {
-		n = 1
-	}
-	return list, n
-}
-
-func (x *Chain) added(node uintptr) {
-	x.last = node
-	x.nodes = append(x.nodes, node)
-}
-
 func describe(f Function, grid, block Dim, shared uint32, p *Params) *kernelNode {
 	each, extra := p.point()
 	return &kernelNode{function: f.handle, grid: grid, block: block, shared: shared, params: each, extra: extra}
 }
 
-// Kernel appends a kernel. The driver copies the parameters.
-func (x *Chain) Kernel(f Function, grid, block Dim, shared uint32, p *Params) error {
+// Kernel appends a kernel, which follows the one before it by an edge; the first follows
+// none. The driver copies the parameters. A chain that a kernel could not be appended to can
+// only be destroyed.
+func (x *Chain) Kernel(f Function, grid, block Dim, shared uint32, p *Params, e Edge) error {
 	d, node := x.ctx.d, new(uintptr)
-	list, n := x.depend()
-	err := d.check("cuGraphAddKernelNode", call(d.fn.graphAddKernel, uintptr(unsafe.Pointer(node)), x.graph,
-		uintptr(unsafe.Pointer(list)), n, uintptr(unsafe.Pointer(describe(f, grid, block, shared, p)))))
-	runtime.KeepAlive(p)
-	if err == nil {
-		x.added(*node)
+	last, follows := &[1]uintptr{x.last}, uintptr(0)
+	if x.last != 0 && e == Completion {
+		follows = 1
 	}
-	return err
+	err := d.check("cuGraphAddKernelNode", call(d.fn.graphAddKernel, uintptr(unsafe.Pointer(node)), x.graph,
+		uintptr(unsafe.Pointer(last)), follows, uintptr(unsafe.Pointer(describe(f, grid, block, shared, p)))))
+	runtime.KeepAlive(p)
+	if err == nil && x.last != 0 && e == Programmatic {
+		err = x.followEarly(last, node)
+	}
+	if err != nil {
+		return err
+	}
+	x.last = *node
+	x.nodes = append(x.nodes, *node)
+	return nil
+}
+
+// followEarly adds a programmatic edge between two nodes. Edges are added one by one: drivers
+// are reported to take the description of the first for that of all.
+func (x *Chain) followEarly(from *[1]uintptr, to *uintptr) error {
+	d := x.ctx.d
+	if d.fn.graphAddDependencies == 0 {
+		return &Unavailable{Library: library, Reason: "it lacks cuGraphAddDependencies_v2"}
+	}
+	e := &edgeData{from: portProgrammatic, kind: kindProgrammatic}
+	return d.check("cuGraphAddDependencies", call(d.fn.graphAddDependencies, x.graph,
+		uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(e)), 1))
 }
 
 // Ready makes the graph one that can be launched.

@@ -34,7 +34,8 @@ var classType = [numClasses]string{b16: ".b16", b32: ".b32", b64: ".b64", pred: 
 
 // asm collects the text of one entry. The head runs before everything else:
 // parameters and constants go there, so that they dominate all uses whatever
-// loop the generator is in when it first needs them.
+// loop the generator is in when it first needs them. It touches no memory but
+// parameters: it runs while the kernel before may still be under way.
 type asm struct {
 	head, body strings.Builder
 	counts     [numClasses]int
@@ -200,6 +201,10 @@ func (a *asm) finish(t Target, name string, threads int) string {
 		fmt.Fprintf(&b, "\t.shared .align 16 .b8 sm[%d];\n", a.shared)
 	}
 	b.WriteString(a.head.String())
+	if t.waits() {
+		emit(&b, "", waitForGrids, nil)
+		emit(&b, "", launchDependents, nil)
+	}
 	b.WriteString(a.body.String())
 	b.WriteString("\tret;\n}\n")
 	return b.String()

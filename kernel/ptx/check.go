@@ -8,8 +8,9 @@ import (
 // Check reads the text of an entry and reports the first thing that is wrong
 // with it: a register undeclared, of the wrong class or read before it is
 // written, a label missing, an instruction outside the language of this
-// package, or a form whose bits the hardware is free to choose (flushing to
-// zero, approximations, contraction, rounding left open).
+// package, a form whose bits the hardware is free to choose (flushing to
+// zero, approximations, contraction, rounding left open), or memory that is
+// touched before the kernel before has ended.
 func Check(text string) error {
 	p, err := parse(text)
 	if err != nil {
@@ -33,7 +34,7 @@ func Check(text string) error {
 			return fmt.Errorf("line %d: %s: %w", in.line, in.op, err)
 		}
 	}
-	return nil
+	return p.waitsFirst()
 }
 
 type checker struct {
@@ -75,6 +76,11 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	}
 	switch parts[0] {
 	case "bra", "bar", "barrier", "ret":
+		return 0, false, nil, nil
+	case "griddepcontrol":
+		if in.op != launchDependents && in.op != waitForGrids {
+			break
+		}
 		return 0, false, nil, nil
 	case "vote":
 		return need(3, b32, pred, b32)

@@ -45,6 +45,8 @@ func (c *checker) hopper(in *inst) (known bool, err error) {
 		return true, c.multiply(in)
 	case strings.HasPrefix(op, "wgmma."), strings.HasPrefix(op, "fence."), strings.HasPrefix(op, "setmaxnreg."):
 		return true, nil
+	case op == "prefetch.tensormap":
+		return true, sources(b64)
 	case strings.HasPrefix(op, "mbarrier.init"):
 		return true, sources(b32)
 	case strings.HasPrefix(op, "mbarrier.arrive"):

@@ -141,9 +141,9 @@ func (e *columnEmitter) runStage(s int) error {
 // walk calls visit for `remaining` elements of every column of the thread from start on.
 func (e *columnEmitter) walk(start, remaining reg, refs []kernel.Ref, visit func(*tile)) error {
 	if e.form.width == 1 {
-		return e.elements(start, remaining, refs, visit)
+		return e.elements(start, remaining, refs, nil, visit)
 	}
-	return e.vectors(start, remaining, refs, e.columns, visit)
+	return e.elements(start, remaining, refs, e.columns, visit)
 }
 
 // columns makes a tile one of as many neighbouring columns as a thread has.

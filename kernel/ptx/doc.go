@@ -20,6 +20,9 @@
 //   - Sums follow the tree of the reduction exactly. Which variant runs, and how
 //     many threads take part, changes no bit: a plan may choose freely.
 //   - What is not covered is refused with [*Unsupported], never approximated.
+//   - Since compute capability 9.0 every entry waits for the kernel before it in all threads
+//     before it touches global memory (dependent.go), so that whoever launches it may do so
+//     while that one runs ([Entry].Waits). [Check] refuses text that does not.
 //   - All registers are untyped (.b16, .b32, .b64, .pred): a bit cast costs
 //     nothing, and the type of an operation stands in the instruction alone.
 package ptx

@@ -10,22 +10,10 @@ import (
 // thread walks a group in order.
 const groupUnroll = 8
 
-// elements calls visit for `remaining` elements from start on, in order, a few tiles
-// at a time so that their loads overlap.
-func (e *emitter) elements(start, remaining reg, refs []kernel.Ref, visit func(*tile)) error {
-	i := e.to(b32, "mov.b32", "0")
-	loop := e.label()
-	e.place(loop)
-	if err := e.someElements(start, i, remaining, refs, nil, visit); err != nil {
-		return err
-	}
-	e.opIf(e.to(pred, "setp.lt.u32", i, remaining), "bra", loop)
-	return nil
-}
-
-// vectors is elements for tiles that shape makes of several neighbours. What is guarded the
-// assembler loads one by one, to spare registers: only the last few are.
-func (e *emitter) vectors(start, remaining reg, refs []kernel.Ref, shape, visit func(*tile)) error {
+// elements calls visit for `remaining` elements from start on, in order, a few tiles at a time
+// so that their loads overlap; shape, if there is one, makes each of several neighbours. What
+// is guarded the assembler loads one by one, to spare registers: only the last few are.
+func (e *emitter) elements(start, remaining reg, refs []kernel.Ref, shape, visit func(*tile)) error {
 	i := e.to(b32, "mov.b32", "0")
 	whole, rest, end := e.label(), e.label(), e.label()
 	last := e.to(b32, "sub.u32", remaining, e.to(b32, "min.u32", remaining, fmt.Sprint(groupUnroll-1)))

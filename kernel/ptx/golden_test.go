@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
@@ -38,7 +39,8 @@ func TestGolden(t *testing.T) {
 		"row_sum_streamed":    ptxtest.LastAxis(300, 5000, smallTree)[0],
 		"row_sum_split":       ptxtest.LastAxis(2, 5000, smallTree)[0],
 		"column_softmax":      ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[1],
-		"matrix":              ptxtest.Matrices(33, 77, 51)[0],
+		"matrix":              ptxtest.Matrices(65, 77, 83)[0],
+		"matrix_gradient":     turnedSpec(ir.F32, 128, 72, 72),
 		"matrix_warps":        ptxtest.Matrices(33, 80, 24)[1],
 		"column_sum_split":    ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[0],
 	} {

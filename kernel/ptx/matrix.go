@@ -15,22 +15,22 @@ import (
 // That order, not the chunks of the kernel's tree, is what the bits follow: those of
 // this kind of device.
 type matrixForm struct {
-	cols         int // of a tile: 128 or 256
+	cols         int // of a tile, see matrixWidths
 	turnX, turnZ bool
-	pairs        bool // see unitEmitter
+	pairs, whole bool // see unitEmitter
 }
 
 const (
 	matrixRows    = 128
 	matrixDepth   = 64
 	matrixThreads = 384
-	matrixRing    = 200 << 10 // bytes of shared memory for slabs
+	matrixRing    = 224 << 10 // bytes of shared memory for slabs
 	slabX         = 2 * matrixRows * matrixDepth
 	boxBytes      = 2 * 64 * 64 // of a box of 64 by 64 elements
 )
 
 func (f matrixForm) slab() int   { return slabX + 2*f.cols*matrixDepth }
-func (f matrixForm) stages() int { return min(6, matrixRing/f.slab()) }
+func (f matrixForm) stages() int { return matrixRing / f.slab() }
 
 type matrixEmitter struct {
 	*unitEmitter
@@ -43,21 +43,20 @@ type matrixEmitter struct {
 
 // emitMatrix writes one variant of a product.
 func emitMatrix(k *kernel.Kernel, p *product, unit ir.DType, form matrixForm) (*emitter, error) {
-	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: matrixRows, wide: form.cols, pairs: form.pairs}, m: form}
+	e := &matrixEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: matrixRows, wide: form.cols, pairs: form.pairs, whole: form.whole}, m: form}
 	e.maps = 2
 	e.dynamic = form.stages()*form.slab() + 16*form.stages() + 1024
 	e.start()
-	if err := e.evalOuter(0); err != nil {
-		return nil, err
-	}
 	consumer, done := e.label(), e.label()
 	e.opIf(e.to(pred, "setp.ge.u32", e.tid, "128"), "bra", consumer)
 	e.op("setmaxnreg.dec.sync.aligned.u32", "40")
-	e.opIf(e.to(pred, "setp.ne.u32", e.tid, "0"), "bra", done)
-	e.produce()
+	e.produce(done)
 	e.op("bra", done)
 	e.place(consumer)
 	e.op("setmaxnreg.inc.sync.aligned.u32", "232")
+	if err := e.evalOuter(0); err != nil {
+		return nil, err
+	}
 	if err := e.consume(); err != nil {
 		return nil, err
 	}
@@ -65,7 +64,8 @@ func emitMatrix(k *kernel.Kernel, p *product, unit ir.DType, form matrixForm) (*
 	return e.emitter, nil
 }
 
-// start readies the barriers.
+// start readies the barriers: a thread of those that multiply does, while the one that brings
+// slabs finds out where. Each side waits for the other once it knows its first tile.
 func (e *matrixEmitter) start() {
 	e.tid = e.tidHead()
 	e.group = e.slotReg(slotGroup, 0, 0)
@@ -85,7 +85,7 @@ func (e *matrixEmitter) start() {
 	groups := e.def(b64, "add.u64", e.group, fmt.Sprint(matrixDepth-1))
 	e.kt = e.def(b32, "cvt.u32.u64", e.def(b64, "shr.u64", groups, "6"))
 	ready := e.label()
-	e.opIf(e.to(pred, "setp.ne.u32", e.tid, "0"), "bra", ready)
+	e.opIf(e.to(pred, "setp.ne.u32", e.tid, "128"), "bra", ready)
 	for s := range n {
 		e.op("mbarrier.init.shared::cta.b64", mem(e.full, int64(8*s)), "1")
 		e.op("mbarrier.init.shared::cta.b64", mem(e.empty, int64(8*s)), "8") // a thread of each warp that multiplies
@@ -93,7 +93,7 @@ func (e *matrixEmitter) start() {
 	e.op("fence.mbarrier_init.release.cluster")
 	e.op("fence.proxy.async")
 	e.place(ready)
-	e.op("bar.sync", "0")
+	e.op("bar.warp.sync", "0xffffffff") // what follows wants all threads of a warp
 }
 
 // ringState walks the ring: the slab in use and the phase of its barriers.
@@ -121,33 +121,50 @@ func (e *matrixEmitter) advance(r ringState) {
 	e.place(on)
 }
 
-// eachTile runs f for every tile of the block: e.row0, e.col0 and the batch are those
-// of the tile.
-func (e *matrixEmitter) eachTile(f func(batch reg) error) error {
+// eachTile runs f for every tile of the block, of which there is at least one: e.row0, e.col0
+// and the batch are those of the tile. Once the first is known, and before anything else, it
+// waits until the barriers are ready.
+func (e *matrixEmitter) eachTile(meet func(), f func(batch reg) error) error {
 	tm, tn, plane := e.tileCounts()
 	all := e.to(b32, "mul.lo.u32", plane, e.slotReg32(slotItems, 0))
 	id := e.to(b32, "mov.u32", "%ctaid.x")
 	step := e.to(b32, "mov.u32", "%nctaid.x")
+	batch, row0, col0 := e.reg(b32), e.reg(b64), e.reg(b64)
+	enter := func() {
+		e.op("mov.u32", batch, e.enterTile(id, tm, tn, plane))
+		e.op("mov.b64", row0, e.row0)
+		e.op("mov.b64", col0, e.col0)
+		e.row0, e.col0 = row0, col0
+	}
+	enter()
+	meet()
 	loop, end := e.label(), e.label()
-	e.opIf(e.to(pred, "setp.ge.u32", id, all), "bra", end)
 	e.place(loop)
-	if err := f(e.enterTile(id, tm, tn, plane)); err != nil {
+	if err := f(batch); err != nil {
 		return err
 	}
 	e.op("add.u32", id, id, step)
-	e.opIf(e.to(pred, "setp.lt.u32", id, all), "bra", loop)
+	e.opIf(e.to(pred, "setp.ge.u32", id, all), "bra", end)
+	enter()
+	e.op("bra", loop)
 	e.place(end)
 	return nil
 }
 
-// produce brings the slabs of all tiles.
-func (e *matrixEmitter) produce() {
+// produce brings the slabs of all tiles: one thread does, and the others are done.
+func (e *matrixEmitter) produce(done string) {
 	r := e.newRing()
+	other := e.to(pred, "setp.ne.u32", e.tid, "0")
 	maps := [2]reg{}
 	for i := range maps {
 		maps[i] = e.mapAddress(i)
+		e.opUnless(other, "prefetch.tensormap", mem(maps[i], 0))
 	}
-	_ = e.eachTile(func(batch reg) error {
+	meet := func() {
+		e.op("bar.sync", "0")
+		e.opIf(other, "bra", done)
+	}
+	_ = e.eachTile(meet, func(batch reg) error {
 		row, col := e.to(b32, "cvt.u32.u64", e.row0), e.to(b32, "cvt.u32.u64", e.col0)
 		k, left := e.to(b32, "mov.u32", "0"), e.to(b32, "mov.u32", e.kt)
 		loop := e.label()
@@ -189,7 +206,7 @@ func (e *matrixEmitter) consume() error {
 	}
 	r := e.newRing()
 	used := e.to(b32, "mov.u32", "0")
-	return e.eachTile(func(batch reg) error {
+	return e.eachTile(func() { e.op("bar.sync", "0") }, func(batch reg) error {
 		if len(e.p.batch) > 0 {
 			idx := make([]reg, len(e.k.Axes))
 			e.decode(batch, e.p.batch, idx)

@@ -53,6 +53,7 @@ type Entry struct {
 	Threads int    // of a block
 	Shared  int    // bytes of dynamic shared memory that a launch gives each block
 	Maps    int    // tensor maps, which stand before the other parameters
+	Waits   bool   // for the kernel before it by itself, so that it may be launched before that one has ended
 	slots   []slot
 }
 
@@ -89,7 +90,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		if target.hopper() {
 			_, err = m.matrixEntry(matrixForm{cols: 128})
 		} else {
-			_, err = m.warpEntry(warpForms.flat.ring(target.shared()))
+			_, err = m.warpEntry(warpForms.small.ring(target.shared()))
 		}
 		if err == nil {
 			_, err = m.sequentialEntry()
@@ -182,6 +183,7 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 		if m.form = productOf(m.k, true); m.form == nil {
 			return m.refuse("a product of %s with more than matrix units do, whose bits are theirs", m.unit)
 		}
+		m.form.turn(m.k)
 		m.shape = matrix
 	} else {
 		m.shape = sequential
@@ -218,7 +220,7 @@ func (m *Module) skinnyEntry(f skinnyForm) (*Entry, error) {
 }
 
 func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
-	name := fmt.Sprintf("matrix%d_%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
+	name := fmt.Sprintf("matrix%d_%s%s%s%s", f.cols, mark(f.turnX), mark(f.turnZ), mark(f.pairs), mark(f.whole))
 	return m.entry(name, matrixThreads, func() (*emitter, error) { return emitMatrix(m.k, m.form, m.unit, f) })
 }
 
@@ -287,7 +289,7 @@ func (m *Module) entry(variant string, threads int, make func() (*emitter, error
 		return nil, m.refuse("%v", err)
 	}
 	name := "k_" + identifier(m.k.Name) + "_" + variant
-	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, slots: em.slots}
+	e := &Entry{Name: name, Text: em.finish(m.target, name, threads), Threads: threads, Shared: em.dynamic, Maps: em.maps, Waits: m.target.waits(), slots: em.slots}
 	if n := e.ParamBytes(); n > maxParamBytes {
 		return nil, m.refuse("%d bytes of parameters, at most %d", n, maxParamBytes)
 	}

@@ -142,7 +142,7 @@ func (x *Natives) entry(variant string, threads int, write func(a *asm)) *Entry 
 	if len(x.entries) >= maxEntries {
 		clear(x.entries)
 	}
-	e := &Entry{Name: name, Text: a.finish(x.target, name, threads), Threads: threads, Shared: a.dynamic, Maps: a.maps, slots: a.slots}
+	e := &Entry{Name: name, Text: a.finish(x.target, name, threads), Threads: threads, Shared: a.dynamic, Maps: a.maps, Waits: x.target.waits(), slots: a.slots}
 	x.entries[variant] = e
 	return e
 }

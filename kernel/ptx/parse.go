@@ -41,6 +41,7 @@ type inst struct {
 // parsed is a module of one entry.
 type parsed struct {
 	name    string
+	arch    string // sm_80
 	params  int
 	maps    int
 	regs    map[string]int // by prefix such as "%r": one above the highest number
@@ -96,7 +97,9 @@ func parse(text string) (*parsed, error) {
 func (p *parsed) header(line string) error {
 	f := strings.Fields(line)
 	switch f[0] {
-	case ".version", ".target", ".address_size", ".minnctapersm", ".explicitcluster", ")":
+	case ".target":
+		p.arch = f[1]
+	case ".version", ".address_size", ".minnctapersm", ".explicitcluster", ")":
 	case ".extern":
 		p.dynamic = true
 	case ".visible":

@@ -37,11 +37,16 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	if axis := m.packedApart(l, base); axis >= 0 {
 		return m.halveAlong(axis, p, l, base, m.planMatrix)
 	}
-	if m.target.hopper() {
+	if m.target.hopper() && min(z.rows, z.cols) > thinHopper {
 		return m.planHopper(p, l, base, z)
 	}
 	return m.planWarps(p, l, base, z)
 }
+
+// thinHopper is how many rows or columns a product has at least in Hopper's form. One with
+// fewer is bound by reading the other operand, for which that has too few blocks: the
+// smallest tile has 128 rows.
+const thinHopper = thinLines
 
 // unitTiles is how many tiles the results of all batches have.
 func (z sizes) unitTiles(tall, wide int64) int64 {
@@ -50,25 +55,24 @@ func (z sizes) unitTiles(tall, wide int64) int64 {
 
 // planHopper launches a product in Hopper's form.
 func (m *Module) planHopper(p *Plan, l *kernel.Launch, base []uint64, z sizes) error {
-	f := matrixForm{cols: 256}
-	if z.unitTiles(matrixRows, 256) < m.target.sms() {
-		f.cols = 128
-	}
-	n := z.unitTiles(matrixRows, int64(f.cols))
-	if n > math.MaxInt32 {
+	if z.unitTiles(matrixRows, matrixWidths[0]) > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
 	x, z1, err := m.located(p, l, base)
 	if err != nil {
 		return err
 	}
-	f.turnX, f.turnZ = x.turned, z1.turned
-	f.pairs = m.vectorResults(l, base)
+	return m.addMatrix(p, l, base, z, x, z1, m.matrixWidth(z, z1.turned))
+}
+
+// addMatrix adds a product in Hopper's form whose tiles have so many columns.
+func (m *Module) addMatrix(p *Plan, l *kernel.Launch, base []uint64, z sizes, x, z1 lying, cols int) error {
+	f := matrixForm{cols: cols, turnX: x.turned, turnZ: z1.turned, pairs: m.vectorResults(l, base), whole: z.cols%int64(cols) == 0}
 	e, err := m.matrixEntry(f)
 	if err != nil {
 		return err
 	}
-	p.add(m, e, l, base, z, min(n, m.target.sms()), 1)
+	p.add(m, e, l, base, z, min(z.unitTiles(matrixRows, int64(f.cols)), m.target.sms()), 1)
 	p.Steps[len(p.Steps)-1].Maps = []TensorMap{x.boxes(matrixRows), z1.boxes(f.cols)}
 	return nil
 }
@@ -83,8 +87,7 @@ func (m *Module) side(i int) []int {
 
 // operand is an operand of the product before it is converted.
 func (m *Module) operand(i int) kernel.Ref {
-	dot := &m.k.Body[m.form.dot]
-	return m.k.Body[[]kernel.Ref{dot.A, dot.B}[i]].A
+	return m.k.Body[[]kernel.Ref{m.form.x, m.form.z}[i]].A
 }
 
 // lying is where an operand of a product on matrix units lies: a matrix for each number of
@@ -161,16 +164,25 @@ func packedLine(elements int64) int64 { return (2*elements + copyBytes - 1) &^ (
 // The copy engine takes no strides that are 0 or less, or of 1 TB.
 func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bool) {
 	ld := &m.k.Body[m.operand(i)]
-	if ld.Op != kernel.OpLoad || len(m.side(i)) != 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
+	if ld.Op != kernel.OpLoad || len(m.side(i)) > 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
 		return t, false
 	}
-	arg, axis := int(ld.Imm), m.side(i)[0]
+	arg, axis := int(ld.Imm), -1 // of one line
+	if len(m.side(i)) == 1 {
+		axis = m.side(i)[0]
+	}
 	a, o := &m.k.Args[arg], &l.Args[arg]
 	stride := func(axis int) int64 {
-		if a.Access[axis] == kernel.Broadcast {
+		if axis < 0 || a.Access[axis] == kernel.Broadcast {
 			return 0
 		}
 		return 2 * o.Strides[axis]
+	}
+	count := func(axis int) int64 {
+		if axis < 0 {
+			return 1
+		}
+		return l.Extents[axis]
 	}
 	k := m.form.reduced[0]
 	near, across := k, axis
@@ -178,12 +190,12 @@ func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bo
 	if t.turned {
 		near, across = axis, k
 	}
-	if a.Access[near] != kernel.Unit || t.base%16 != 0 {
+	if near < 0 || a.Access[near] != kernel.Unit || t.base%16 != 0 {
 		return t, false
 	}
-	t.extents = [3]int64{l.Extents[near], l.Extents[across], 1}
-	t.strides = [2]int64{stride(across), stride(across) * l.Extents[across]}
-	if l.Extents[across] == 1 { // whatever its stride
+	t.extents = [3]int64{l.Extents[near], count(across), 1}
+	t.strides = [2]int64{stride(across), stride(across) * count(across)}
+	if count(across) == 1 { // whatever its stride
 		t.strides[0] = (2*l.Extents[near] + 15) &^ 15
 		t.strides[1] = t.strides[0]
 	}

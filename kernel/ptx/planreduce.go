@@ -163,6 +163,10 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 	if m.single && blocks < 2*m.target.sms() && z.chunks > 1 && groups <= math.MaxUint16 {
 		p.scratch(z.items * z.chunks * int64(m.record))
 		width := m.columnWidth(l, base)
+		// A thread walks its columns one element after the other: few that walk take long.
+		for width > 1 && (blocks+int64(width)-1)/int64(width)*groups < m.target.sms() {
+			width /= 2
+		}
 		e, err := m.columnEntry(columnForm{tree: m.tree, warps: 8, width: width, part: chunks})
 		if err != nil {
 			return err

@@ -10,16 +10,40 @@ func (m *Module) planWarps(p *Plan, l *kernel.Launch, base []uint64, z sizes) er
 }
 
 // warpFormFor decides in which tiles a product runs: in large ones, if that leaves no
-// multiprocessor without, unless most of a tile would lie outside.
+// multiprocessor without.
 func (m *Module) warpFormFor(z sizes) warpForm {
-	f := warpForms.small
 	switch {
-	case z.rows <= int64(warpForms.flat.rows):
-		f = warpForms.flat
-	case z.cols <= int64(warpForms.narrow.cols):
-		f = warpForms.narrow
+	case min(z.rows, z.cols) <= thinLines:
+		return m.thinForm(z)
 	case z.unitTiles(int64(warpForms.large.rows), int64(warpForms.large.cols)) >= m.target.sms():
-		f = warpForms.large
+		return warpForms.large
+	}
+	return warpForms.small
+}
+
+const (
+	thinLines = 64       // rows or columns up to which a product is thin
+	thinSlab  = 24 << 10 // bytes that a slab of it may have
+)
+
+// thinForm is the form of a product with few rows, or few columns. It does little with the
+// other operand but read it, so its tiles have all of the few lines, and as few of the many
+// as give each multiprocessor two blocks: memory is busy where many reads are on their way.
+// Sixteen are worth it only where a third of the multiprocessors would have none otherwise:
+// of thirty-two that lie side by side a step reads whole lines of memory.
+func (m *Module) thinForm(z sizes) warpForm {
+	few, lines := max(16, nextPower(min(z.rows, z.cols))), max(z.rows, z.cols)
+	many := max(16, nextPower(min(lines, 128)))
+	tiles := func() int64 { return z.items * ((lines + int64(many) - 1) / int64(many)) }
+	for many > 32 && tiles() < 2*m.target.sms() || many > 16 && tiles() < m.target.sms()*2/3 {
+		many /= 2
+	}
+	f := warpForm{rows: few, cols: many, down: 1, across: min(4, many/16), depth: 256}
+	for f.slab() > thinSlab {
+		f.depth /= 2
+	}
+	if z.cols < z.rows {
+		f.rows, f.cols, f.down, f.across = f.cols, f.rows, f.across, f.down
 	}
 	return f
 }

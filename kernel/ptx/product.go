@@ -58,23 +58,29 @@ func productOf(k *kernel.Kernel, always bool) *product {
 	return p
 }
 
-// turn exchanges rows and columns where that makes neighbouring columns of the results
-// neighbours in memory. Which operand is the first changes no bit, but for those left out
-// by a guard.
+// turn exchanges rows and columns where that makes more of the results neighbours in memory
+// along columns. Which operand is the first changes no bit, but for those left out by a
+// guard: a product of two numbers is the same either way, and each sum is the same chain.
+// Where results lie differently those of most bytes decide, and nothing is exchanged if none
+// are more.
 func (p *product) turn(k *kernel.Kernel) {
 	if p.guard || len(p.rows) == 0 || len(p.cols) == 0 {
 		return
 	}
-	along := false
+	row, col := p.rows[len(p.rows)-1], p.cols[len(p.cols)-1]
+	along := 0 // bytes of a result that lie along rows, less those that lie along columns
 	for _, a := range k.Args {
-		if a.Dir == kernel.Out {
-			if a.Access[p.cols[len(p.cols)-1]] == kernel.Unit {
-				return
-			}
-			along = along || a.Access[p.rows[len(p.rows)-1]] == kernel.Unit
+		if a.Dir != kernel.Out {
+			continue
+		}
+		switch size := a.Type.Size(); {
+		case a.Access[col] == kernel.Unit:
+			along -= size
+		case a.Access[row] == kernel.Unit:
+			along += size
 		}
 	}
-	if along {
+	if along > 0 {
 		p.x, p.z, p.rows, p.cols = p.z, p.x, p.cols, p.rows
 	}
 }

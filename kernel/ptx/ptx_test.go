@@ -198,7 +198,7 @@ func (s *simulator) runPlan(t testing.TB, plan *Plan) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr.dynamic = st.Entry.Shared
+		pr.dynamic, s.maps = st.Entry.Shared, st.Maps
 		if err := s.launch(pr, st.GridX, st.GridY, st.Params); err != nil {
 			t.Fatalf("%s: %v\n%s", st.Entry.Name, err, st.Entry.Text)
 		}
@@ -308,8 +308,42 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
+// TestCheckWaits: since sm_90 an entry waits for the kernel before it before it touches
+// global memory, branches or ends; before that it knows no such words.
+func TestCheckWaits(t *testing.T) {
+	const head = ".version 7.8\n.target %s\n.address_size 64\n.visible .entry k(\n\t.param .u64 a0\n)\n.maxntid 32, 1, 1\n{\n\t.reg .b32 %%r<4>;\n\t.reg .b64 %%d<4>;\n\t.reg .pred %%p<2>;\n"
+	const launch, wait, param = "griddepcontrol.launch_dependents;", "griddepcontrol.wait;", "ld.param.u64 %d1, [a0];"
+	for _, c := range []struct {
+		arch string
+		body []string
+		want string
+	}{
+		{"sm_90", []string{launch, param, wait, "ld.global.b32 %r1, [%d1];"}, ""},
+		{"sm_90a", []string{wait, launch, param, "st.global.b32 [%d1], %r1;"}, "before it is written"},
+		{"sm_90a", []string{wait, launch, param, "st.global.b64 [%d1], %d1;"}, ""},
+		{"sm_80", []string{param, "ld.global.b32 %r1, [%d1];"}, ""},
+		{"sm_80", []string{wait, param}, "unknown to sm_80"},
+		{"sm_80", []string{param, launch}, "unknown to sm_80"},
+		{"sm_90", []string{launch, param}, "ret before the kernel before has ended"},
+		{"sm_90", []string{param, "ld.global.b32 %r1, [%d1];", wait}, "ld.global.b32 before the kernel before has ended"},
+		{"sm_90", []string{param, "st.global.b64 [%d1], %d1;", wait}, "st.global.b64 before"},
+		{"sm_90", []string{param, "atom.global.add.u64 %d2, [%d1], %d1;", wait}, "atom.global.add.u64 before"},
+		{"sm_90", []string{param, "mov.b32 %r1, 16;", "cp.async.cg.shared.global [%d1], [%d1], 16, %r1;", wait}, "cp.async.cg.shared.global before"},
+		{"sm_90", []string{"mov.b32 %r1, 0;", "setp.ne.u32 %p1, %r1, 0;", "@%p1 ret;", wait}, "ret before"},
+		{"sm_90", []string{"mov.b32 %r1, 0;", "setp.ne.u32 %p1, %r1, 0;", "@%p1 " + wait}, "griddepcontrol.wait before"},
+		{"sm_90", []string{"bra L1;", wait, "L1:"}, "bra before"},
+		{"sm_90", []string{"L1:", wait}, "L1 before"},
+		{"sm_90", []string{"griddepcontrol.other;", wait}, "unknown type"},
+	} {
+		err := Check(fmt.Sprintf(head, c.arch) + "\t" + strings.Join(c.body, "\n\t") + "\n\tret;\n}\n")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %q: have %v, want %q", c.arch, c.body, err, c.want)
+		}
+	}
+}
+
 // TestMatrixText: every product of bf16 or f16 is one of the matrix units, with what packs its
-// operands before it.
+// operands before it: in Hopper's form, but for those of few rows or columns.
 func TestMatrixText(t *testing.T) {
 	for _, size := range [][3]int64{{128, 64, 256}, {33, 77, 51}, {1, 1000, 1}} {
 		for _, s := range ptxtest.Matrices(size[0], size[1], size[2]) {
@@ -327,10 +361,14 @@ func TestMatrixText(t *testing.T) {
 				t.Fatalf("%s: %v", s.Name, err)
 			}
 			last := plan.Steps[len(plan.Steps)-1]
-			if last.Entry.Maps != 2 || len(last.Maps) != 2 {
-				t.Errorf("%s: not on the matrix units: %s", s.Name, last.Entry.Name)
+			maps, want := 2, fmt.Sprintf("k16.f32.%[1]s.%[1]s ", halfName(s.In[0].Type))
+			if min(extent(c.Launch, m.form.rows), extent(c.Launch, m.form.cols)) <= thinHopper {
+				maps, want = 0, fmt.Sprintf("mma.sync.aligned.m16n8k16.row.col.f32.%[1]s.%[1]s.f32", halfName(s.In[0].Type))
 			}
-			if want := fmt.Sprintf("k16.f32.%[1]s.%[1]s ", halfName(s.In[0].Type)); !strings.Contains(last.Entry.Text, want) {
+			if last.Entry.Maps != maps || len(last.Maps) != maps {
+				t.Errorf("%s: not in the form that it should have: %s", s.Name, last.Entry.Name)
+			}
+			if !strings.Contains(last.Entry.Text, want) {
 				t.Errorf("%s: no %s", s.Name, want)
 			}
 			for _, st := range plan.Steps {
@@ -381,7 +419,7 @@ func TestWarpText(t *testing.T) {
 // TestPackedTable: the table of a function by which an operand is computed has memory of its
 // own beside the operands.
 func TestPackedTable(t *testing.T) {
-	s := ptxtest.Matrices(64, 72, 40)[0]
+	s := ptxtest.Matrices(128, 72, 80)[0]
 	s.Text = "y = reduce_dot(erf(erf(x)), z)"
 	c := s.Shape()
 	m, err := Generate(c.Kernel, Target{Major: 9})
@@ -405,7 +443,7 @@ func TestPackedTable(t *testing.T) {
 				continue
 			}
 			tables++
-			if at := st.Params[i]; at < operand.Base+64*72*2 && at+lookupBytes > operand.Base || at+lookupBytes > 0x9_0000_0000+uint64(plan.Scratch) {
+			if at := st.Params[i]; at < operand.Base+128*72*2 && at+lookupBytes > operand.Base || at+lookupBytes > 0x9_0000_0000+uint64(plan.Scratch) {
 				t.Errorf("%s has its table at %#x, the operand is at %#x", st.Entry.Name, at, operand.Base)
 			}
 		}

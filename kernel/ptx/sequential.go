@@ -146,7 +146,7 @@ func (e *sequentialEmitter) runStage(s int) error {
 		return e.stepScan(e.scans[r], v, first, guard)
 	}
 	left := e.to(b64, "min.s64", e.to(b64, "sub.s64", e.n, start), fmt.Sprint(e.chunk))
-	err := e.elements(start, e.to(b32, "cvt.u32.u64", left), refs, func(t *tile) {
+	err := e.elements(start, e.to(b32, "cvt.u32.u64", left), refs, nil, func(t *tile) {
 		for i, r := range reds {
 			e.fold(r, parts[i], t)
 		}
@@ -193,8 +193,11 @@ func (e *sequentialEmitter) fold(r *reduction, state []reg, t *tile) {
 	e.assign(r, state, e.pickState(r, next, state, t.guard))
 }
 
-// pickState is x where the predicate holds, else y.
+// pickState is x where the predicate holds, else y; x if there is none.
 func (e *emitter) pickState(r *reduction, x, y []reg, p reg) []reg {
+	if p == "" {
+		return x
+	}
 	out := make([]reg, len(x))
 	for i, c := range r.state {
 		out[i] = e.to(c, "selp"+classType[c], x[i], y[i], p)

@@ -15,6 +15,7 @@ type simulator struct {
 	shared  []byte // of the block that runs
 	waits   map[uint64]*simArrivals
 	cluster []simBlock // the blocks that run together
+	maps    []TensorMap
 }
 
 // simBlock is a block of a cluster. That one has begun is known to another only behind a
@@ -31,11 +32,6 @@ type simBuffer struct {
 	base uint64
 	data []byte
 }
-
-// simArrivals is the first phase of a barrier that counts arrivals and bytes.
-type simArrivals struct{ threads, bytes int }
-
-func (a *simArrivals) over() bool { return a.threads == 0 && a.bytes == 0 }
 
 const (
 	simSharedBase  = 0x7000_0000_0000
@@ -64,15 +60,16 @@ type simCopy struct{ dst, data []byte }
 
 // step is a decoded instruction.
 type step struct {
-	in    *inst
-	guard int // register index, -1 none
-	run   func(s *simulator, t *thread) error
-	kind  int
-	to    int // branch target
-	dst   int // of a poll
-	src   int
-	lane  int
-	warp  func(s *simulator, lanes []*thread) error
+	in     *inst
+	guard  int // register index, -1 none
+	run    func(s *simulator, t *thread) error
+	kind   int
+	to     int // branch target
+	dst    int // of a poll
+	src    int
+	lane   int
+	parity func(t *thread) uint64 // of the phase that a poll waits for
+	warp   func(s *simulator, lanes []*thread) error
 }
 
 const (
@@ -148,6 +145,7 @@ func load(text string) (*program, error) {
 		case strings.HasPrefix(in.op, "mbarrier.try_wait"):
 			st.kind = stepPoll
 			st.dst, st.src, st.lane = pr.index(in.args[0].name), pr.index(in.args[1].name), int(in.args[1].value)
+			st.parity = pr.getter(in.args[2])
 		case in.op == "ret":
 			st.kind = stepExit
 		case strings.HasPrefix(in.op, "ldmatrix."):
@@ -156,6 +154,9 @@ func load(text string) (*program, error) {
 		case strings.HasPrefix(in.op, "mma."):
 			st.kind = stepWarp
 			st.warp, err = pr.multiplyMatrices(in)
+		case strings.HasPrefix(in.op, "wgmma.mma_async."):
+			st.kind = stepWarp
+			st.warp, err = pr.multiplyGroup(in)
 		case strings.HasPrefix(in.op, "shfl"), strings.HasPrefix(in.op, "vote"), in.op == "bar.warp.sync":
 			st.kind = stepWarp
 			st.warp = pr.together(in)
@@ -239,7 +240,7 @@ func (s *simulator) poll() (moved bool) {
 			if t.at == nil || t.at.kind != stepPoll {
 				continue
 			}
-			if a := b.waits[t.r[t.at.src]+uint64(t.at.lane)]; a != nil && a.over() {
+			if a := b.waits[t.r[t.at.src]+uint64(t.at.lane)]; a != nil && a.over(t.at.parity(t)) {
 				t.r[t.at.dst] = 1
 				t.at = nil
 				t.pc++

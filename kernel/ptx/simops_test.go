@@ -35,6 +35,10 @@ func (pr *program) getter(o operand) getter {
 			return func(t *thread) uint64 { return uint64(t.ctaY) }
 		}
 	case opndSymbol:
+		var n uint64
+		if _, err := fmt.Sscanf(o.name, "m%d", &n); err == nil {
+			return func(*thread) uint64 { return simMapBase + MapBytes*n }
+		}
 		return func(*thread) uint64 { return 0 } // the start of shared memory
 	}
 	panic(fmt.Sprintf("operand %+v", o))
@@ -67,13 +71,17 @@ func signed(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }
 func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 	parts := strings.Split(in.op, ".")
 	last := parts[len(parts)-1]
+	if quiet(in.op) {
+		return func(*simulator, *thread) error { return nil }, nil
+	}
 	switch parts[0] {
 	case "cp":
+		if parts[2] == "bulk" {
+			return pr.bringBox(in)
+		}
 		return pr.compileCopy(in)
 	case "mbarrier":
 		return pr.compileBarrier(in, parts[1])
-	case "fence":
-		return func(*simulator, *thread) error { return nil }, nil
 	case "ld", "st", "red", "atom":
 		if parts[1] == "async" {
 			return pr.compileSend(in, typeBits(last)/8)
@@ -192,9 +200,12 @@ func (pr *program) compileCopy(in *inst) (func(*simulator, *thread) error, error
 // compileBarrier makes a barrier, or tells it that a thread has come and that so many bytes
 // will.
 func (pr *program) compileBarrier(in *inst, what string) (func(*simulator, *thread) error, error) {
-	at, n := in.args[0], pr.getter(in.args[len(in.args)-1])
+	at, n := in.args[0], func(*thread) uint64 { return 0 }
 	if what == "arrive" {
 		at = in.args[1]
+	}
+	if count := in.args[len(in.args)-1]; count.kind != opndMem {
+		n = pr.getter(count)
 	}
 	base := pr.index(at.name)
 	return func(s *simulator, t *thread) error {
@@ -203,15 +214,16 @@ func (pr *program) compileBarrier(in *inst, what string) (func(*simulator, *thre
 			return fmt.Errorf("a barrier at %d of %d", place, len(s.shared))
 		}
 		if what == "init" {
-			s.waits[place] = &simArrivals{threads: int(n(t))}
+			s.waits[place] = &simArrivals{expected: int(n(t)), threads: int(n(t))}
 			return nil
 		}
-		a := s.waits[place]
-		if a == nil {
-			return fmt.Errorf("no barrier at %d", place)
+		a, err := s.barrierAt(place)
+		if err != nil {
+			return err
 		}
 		a.threads--
 		a.bytes += int(n(t))
+		a.settle()
 		return nil
 	}, nil
 }
@@ -236,6 +248,7 @@ func (pr *program) compileSend(in *inst, size int) (func(*simulator, *thread) er
 		}
 		writeSized(b, size, t.r[v])
 		a.bytes -= size
+		a.settle()
 		return nil
 	}, nil
 }
@@ -334,6 +347,9 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 	case "mov":
 		return func(v [4]uint64) uint64 { return v[0] }, nil
 	case "cvta":
+		if parts[1] == "param" { // of a tensor map, whose address it is
+			return func(v [4]uint64) uint64 { return v[0] }, nil
+		}
 		return func(v [4]uint64) uint64 { return simSharedBase + v[0] }, nil
 	case "mapa":
 		return func(v [4]uint64) uint64 {

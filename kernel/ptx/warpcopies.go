@@ -10,14 +10,14 @@ import (
 // lies outside just the others are read.
 type warpCopies struct {
 	step   reg // of the first element in the slab, 32 bits: along the vector, or the row where the operand is turned
-	by     int // rows from one copy to the next: all of the thread's have one order of vectors
+	by     int // rows from one copy to the next
 	count  int
-	room   reg // rows from the first one on that there are, if they are lines, 32 bits
-	bytes  reg // of a vector that there are, if its elements are lines
-	from   reg // address of the first one of the next slab
-	apart  reg // bytes from one to the next, and
-	onward reg // from slab to slab
-	to     reg // place of the first one in a slab
+	room   reg   // rows from the first one on that there are, if they are lines, 32 bits
+	bytes  reg   // of a vector that there are, if its elements are lines
+	from   reg   // address of the first one of the next slab
+	apart  reg   // bytes from one to the next, and
+	onward reg   // from slab to slab
+	to     []reg // place of a copy in a slab, less the rows before it: the orders of vectors that its rows have come in turn
 }
 
 func (e *warpEmitter) newWarpCopies(s *warpSide, batch reg) *warpCopies {
@@ -26,7 +26,10 @@ func (e *warpEmitter) newWarpCopies(s *warpSide, batch reg) *warpCopies {
 	vector := e.to(b32, "and.b32", e.tid, fmt.Sprint(v-1))
 	row := e.to(b32, "shr.u32", e.tid, fmt.Sprint(bits.TrailingZeros(uint(v))))
 	first := e.to(b32, "mul.lo.u32", vector, fmt.Sprint(copyHalves)) // element of the row
-	c.to = e.to(b32, "add.u32", e.vectorPlace(s.shape, row, vector), fmt.Sprint(s.at))
+	for i := range max(1, 8/c.by) {
+		at := e.vectorPlace(s.shape, e.to(b32, "add.u32", row, fmt.Sprint(i*c.by)), vector)
+		c.to = append(c.to, e.to(b32, "add.u32", at, fmt.Sprint(s.at-i*c.by*s.shape.pitch())))
+	}
 	line := row
 	if c.step = first; s.turned {
 		c.step, line = row, first
@@ -72,13 +75,16 @@ func (e *warpEmitter) copySlab(slab reg) {
 		} else {
 			bytes = e.vectorBytes(steps)
 		}
-		to, from := e.to(b32, "add.u32", slab, c.to), c.from
+		from, to := c.from, make([]reg, min(len(c.to), c.count))
+		for i := range to {
+			to[i] = e.to(b32, "add.u32", slab, c.to[i])
+		}
 		for i := range c.count {
 			if i > 0 {
 				from = e.to(b64, "add.s64", from, c.apart)
 			}
 			n := e.to(b32, "selp.b32", bytes, "0", e.to(pred, "setp.gt.s32", room, fmt.Sprint(i*c.by)))
-			e.op("cp.async.cg.shared.global", mem(to, int64(i*c.by*s.shape.pitch())), mem(from, 0), fmt.Sprint(copyBytes), n)
+			e.op("cp.async.cg.shared.global", mem(to[i%len(to)], int64(i*c.by*s.shape.pitch())), mem(from, 0), fmt.Sprint(copyBytes), n)
 		}
 		e.op("add.s64", c.from, c.from, c.onward)
 	}

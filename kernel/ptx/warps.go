@@ -15,22 +15,20 @@ import (
 // accumulating in f32 over the whole group, 16 steps at a time in ascending order. As every
 // result is that one chain, neither the tile nor where operands lie changes a bit.
 type warpForm struct {
-	rows, cols   int // of a tile: at least 16 and 32 for each warp
-	down, across int // warps along its rows and along its columns
+	rows, cols   int // of a tile: at least 16 and 16 for each warp that multiplies
+	down, across int // those warps along its rows and along its columns; the others of a block copy alone
 	depth        int // steps of a slab: a multiple of 16, and more
 	stages       int // slabs of the ring, at least 2
 	turnX, turnZ bool
 	pairs        bool // see unitEmitter
 }
 
-// warpForms are the tiles: one that multiplies most for what it reads, one of which there
-// are more, and those for few rows and for few columns. Each thread has a place in every
+// warpForms are the tiles: one that multiplies most for what it reads, and one of which there
+// are more; see thinForm for those of few rows or columns. Each thread has a place in every
 // round of copies of a slab.
-var warpForms = struct{ large, small, flat, narrow warpForm }{
-	large:  warpForm{rows: 128, cols: 128, down: 2, across: 2, depth: 32},
-	small:  warpForm{rows: 64, cols: 64, down: 2, across: 2, depth: 64},
-	flat:   warpForm{rows: 16, cols: 128, down: 1, across: 4, depth: 64},
-	narrow: warpForm{rows: 128, cols: 32, down: 4, across: 1, depth: 64},
+var warpForms = struct{ large, small warpForm }{
+	large: warpForm{rows: 128, cols: 128, down: 2, across: 2, depth: 32},
+	small: warpForm{rows: 64, cols: 64, down: 2, across: 2, depth: 64},
 }
 
 const (
@@ -45,9 +43,11 @@ func (f warpForm) slab() int { return 2 * f.depth * (f.rows + f.cols) }
 // ring gives a form as many slabs as leave room for two blocks on a multiprocessor, of
 // whose shared memory a block takes 1 KB besides.
 func (f warpForm) ring(shared int) warpForm {
-	f.stages = max(2, min(5, (shared/2-1<<10)/f.slab()))
+	f.stages = max(2, min(7, (shared/2-1<<10)/f.slab()))
 	return f
 }
+
+func (f warpForm) warps() int { return f.down * f.across }
 
 // slabShape is how an operand lies in a slab: rows, which are lines of steps, or steps of
 // lines where it is turned, of vectors of 16 bytes. The place of a vector in its row is its
@@ -98,7 +98,8 @@ func emitWarps(k *kernel.Kernel, p *product, unit ir.DType, form warpForm) (*emi
 	if err := e.evalOuter(0); err != nil {
 		return nil, err
 	}
-	e.multiply()
+	done := e.label()
+	e.multiply(done)
 	for i, acc := range e.acc {
 		first := e.to(b32, "add.u32", e.sides[0].line, fmt.Sprint(16*i))
 		col := e.to(b64, "add.s64", e.col0, e.to(b64, "cvt.u64.u32", e.sides[1].line))
@@ -106,6 +107,7 @@ func emitWarps(k *kernel.Kernel, p *product, unit ir.DType, form warpForm) (*emi
 			return nil, err
 		}
 	}
+	e.place(done)
 	return e.emitter, nil
 }
 
@@ -144,7 +146,8 @@ func (e *warpEmitter) begin() {
 
 // multiply runs over the group and leaves the sums in acc. While a warp multiplies a slab
 // those behind it are on their way; what it multiplies next is in registers when it begins.
-func (e *warpEmitter) multiply() {
+// Warps that have no part of the tile copy until the group has ended, and go to done.
+func (e *warpEmitter) multiply(done string) {
 	e.acc = make([][]reg, e.sides[0].own/16)
 	for i := range e.acc {
 		e.acc[i] = make([]reg, e.sides[1].own/2)
@@ -160,6 +163,19 @@ func (e *warpEmitter) multiply() {
 		e.nextSlab(fill)
 	}
 	e.awaitSlab()
+	if e.f.warps() < warpThreads/32 {
+		multiplies, copies := e.label(), e.label()
+		e.opIf(e.to(pred, "setp.lt.u32", e.warp, fmt.Sprint(e.f.warps())), "bra", multiplies)
+		e.place(copies)
+		e.copySlab(fill)
+		e.awaitSlab()
+		e.op("mov.b32", fill, used)
+		e.nextSlab(used)
+		e.op("sub.u32", slabs, slabs, "1")
+		e.opIf(e.to(pred, "setp.ne.u32", slabs, "0"), "bra", copies)
+		e.op("bra", done)
+		e.place(multiplies)
+	}
 	held := e.newFragments()
 	e.readStep(used, 0, held)
 	loop := e.label()

@@ -14,8 +14,12 @@ import (
 // warpTargets are devices whose products take the form of a warp.
 var warpTargets = []Target{{Major: 8}, {Major: 8, Minor: 6, Multiprocessors: 1}, {Major: 9, NoHopper: true}, {Major: 12, Multiprocessors: 1}}
 
+// allWarpForms are forms of each kind: thin ones where one, two and four warps multiply, along
+// rows and along columns.
 func allWarpForms() []warpForm {
-	return []warpForm{warpForms.large, warpForms.small, warpForms.flat, warpForms.narrow}
+	m := &Module{target: Target{Major: 8}}
+	return []warpForm{warpForms.large, warpForms.small, m.thinForm(sizes{rows: 1, cols: 100, items: 1}), m.thinForm(sizes{rows: 16, cols: 65536, items: 1}),
+		m.thinForm(sizes{rows: 32, cols: 8448, items: 1}), m.thinForm(sizes{rows: 4096, cols: 20, items: 1}), m.thinForm(sizes{rows: 65536, cols: 33, items: 1}), m.thinForm(sizes{rows: 9000, cols: 1, items: 1})}
 }
 
 // runWarps runs a product of matrices on the simulator, in the form that the planner chooses
@@ -119,7 +123,7 @@ func TestWarpProducts(t *testing.T) {
 			}
 			forms := allWarpForms()
 			if j > 0 { // each has its turn
-				forms = forms[(i+j)%4:][:1]
+				forms = forms[(i+j)%len(forms):][:1]
 			}
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
@@ -340,7 +344,7 @@ func TestWarpSpecials(t *testing.T) {
 
 // TestWarpBarriers: the simulator finds a wait for copies or a barrier that is missing.
 func TestWarpBarriers(t *testing.T) {
-	c := ptxtest.Matrices(130, 400, 40)[0].Make()
+	c := ptxtest.Matrices(130, 1000, 72)[0].Make()
 	m, err := Generate(c.Kernel, Target{Major: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -379,15 +383,19 @@ func TestWarpBarriers(t *testing.T) {
 }
 
 // TestWarpFormFor: products with many tiles take large ones, those with few more of small
-// ones, and those of few rows or columns their own; no form takes more shared memory than a
-// device gives.
+// ones, and those of few rows or columns have all of these in a tile, and tiles enough; no
+// form takes more shared memory than a device gives.
 func TestWarpFormFor(t *testing.T) {
+	thin := func(rows, cols, down, across, depth int) warpForm {
+		return warpForm{rows: rows, cols: cols, down: down, across: across, depth: depth}
+	}
 	for _, c := range []struct {
 		m, n, batch int64
 		want        warpForm
 	}{
-		{4096, 4096, 1, warpForms.large}, {512, 512, 8, warpForms.large}, {1024, 1024, 1, warpForms.small}, {256, 4096, 1, warpForms.small},
-		{1, 4096, 1, warpForms.flat}, {16, 65536, 1, warpForms.flat}, {17, 65536, 1, warpForms.large}, {4096, 1, 1, warpForms.narrow}, {65536, 32, 1, warpForms.narrow}, {1, 1, 1000, warpForms.flat},
+		{4096, 4096, 1, warpForms.large}, {512, 512, 8, warpForms.large}, {1024, 1024, 1, warpForms.small}, {256, 4096, 1, warpForms.small}, {65, 65536, 1, warpForms.large},
+		{1, 2048, 1, thin(16, 16, 1, 1, 256)}, {1, 8192, 1, thin(16, 32, 1, 2, 256)}, {16, 65536, 1, thin(16, 128, 1, 4, 64)}, {17, 65536, 1, thin(32, 128, 1, 4, 64)},
+		{64, 4096, 1, thin(64, 32, 1, 2, 128)}, {64, 2048, 1, thin(64, 16, 1, 1, 128)}, {4096, 1, 1, thin(32, 16, 2, 1, 256)}, {65536, 32, 1, thin(128, 32, 4, 1, 64)}, {1, 1, 1000, thin(16, 16, 1, 1, 256)},
 	} {
 		m := &Module{target: Target{Major: 8, Multiprocessors: 108}}
 		if f := m.warpFormFor(sizes{rows: c.m, cols: c.n, items: c.batch}); f != c.want {

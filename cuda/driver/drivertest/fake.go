@@ -3,15 +3,17 @@
 package drivertest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
 
-// Fake is the driver of a machine with one GPU, a Hopper.
+// Fake is the driver of a machine with one GPU, a Hopper by default.
 type Fake struct {
 	functions map[string]uintptr // by name
 
@@ -19,17 +21,23 @@ type Fake struct {
 	last   uintptr            // handle
 	memory map[uintptr][]byte // of the device and of the host
 	names  map[uintptr]string // of functions
-	graphs map[uintptr][]string
+	graphs map[uintptr]*graph
 	linked map[uintptr]string // texts by the linker's handle
 	image  []byte             // that was linked last
 
-	log []string
+	log   []string
+	early []bool // of the graph that was launched last
 
 	Compiled, Loaded, Linked int // modules of text and of machine code, and texts that became machine code
 	Fetched                  int // copies to the host
 
-	// RefuseCode has modules of machine code refused.
-	RefuseCode bool
+	// RefuseCode has modules of machine code refused, RefuseEdges programmatic edges of graphs,
+	// and RefuseChanges changes of their kernels.
+	RefuseCode, RefuseEdges, RefuseChanges bool
+	// Major is that of the GPU's compute capability, 9 by default.
+	Major int
+	// Lacks are functions that the driver does not have.
+	Lacks []string
 }
 
 // idle are fakes whose functions others may have: a process makes only so many.
@@ -91,6 +99,9 @@ const mostArgs = 11
 
 // Find gives the functions of the driver.
 func (f *Fake) Find(name string) (uintptr, error) {
+	if slices.Contains(f.Lacks, name) {
+		return 0, fmt.Errorf("no function %s", name)
+	}
 	if f.functions[name] == 0 {
 		f.functions[name] = purego.NewCallback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
 			f.mu.Lock()
@@ -128,7 +139,7 @@ func (f *Fake) alloc(out, n uintptr) uintptr {
 
 func (f *Fake) free(p uintptr) uintptr {
 	if f.memory[p] == nil {
-		return 1 // CUDA_ERROR_INVALID_VALUE
+		return invalidValue
 	}
 	delete(f.memory, p)
 	return 0
@@ -183,7 +194,7 @@ func (f *Fake) call(name string, a [mostArgs]uintptr) uintptr {
 	case "cuDeviceGetPCIBusId":
 		copy(bytesAt(a[0], a[1]), "0000:01:00.0\x00")
 	case "cuDeviceGetAttribute":
-		return set(a[0], map[uintptr]int32{16: 132, 38: 50 << 20, 75: 9}[a[1]])
+		return set(a[0], map[uintptr]int32{16: 132, 38: 50 << 20, 75: int32(cmp.Or(f.Major, 9))}[a[1]])
 	case "cuDeviceTotalMem_v2":
 		return set[uint64](a[0], 1<<32)
 	case "cuMemGetInfo_v2":
@@ -235,18 +246,29 @@ func (f *Fake) call(name string, a [mostArgs]uintptr) uintptr {
 		f.log = append(f.log, f.names[a[0]])
 	case "cuGraphCreate":
 		if f.graphs == nil {
-			f.graphs = map[uintptr][]string{}
+			f.graphs = map[uintptr]*graph{}
 		}
 		h := f.handle()
-		f.graphs[h] = []string{}
+		f.graphs[h] = &graph{}
 		return set(a[0], h)
 	case "cuGraphAddKernelNode_v2": // node, graph, list, number, kernel
-		f.graphs[a[1]] = append(f.graphs[a[1]], f.names[*address[uintptr](a[4])])
-		return set(a[0], f.handle())
-	case "cuGraphInstantiateWithFlags":
+		return f.addKernel(a[0], f.graphs[a[1]], a[2], a[3], a[4])
+	case "cuGraphAddDependencies_v2": // graph, from, to, descriptions, number
+		return f.addEdge(f.graphs[a[0]], a[1], a[2], a[3], a[4])
+	case "cuGraphInstantiateWithFlags": // executable, graph, flags
+		if !f.graphs[a[1]].chained() {
+			return invalidValue
+		}
 		return set(a[0], a[1])
+	case "cuGraphExecKernelNodeSetParams_v2": // executable, node, kernel
+		return f.setKernel(f.graphs[a[0]], a[1], a[2])
+	case "cuGraphExecDestroy": // which is the graph here
+	case "cuGraphDestroy":
+		delete(f.graphs, a[0])
 	case "cuGraphLaunch":
-		f.log = append(f.log, fmt.Sprint(f.graphs[a[0]]))
+		g := f.graphs[a[0]]
+		f.log = append(f.log, fmt.Sprint(g.names()))
+		f.early = g.early()
 	}
 	return 0
 }

@@ -1,0 +1,171 @@
+package cuda_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/backend"
+	"github.com/sinter-go/sinter/cuda"
+	"github.com/sinter-go/sinter/cuda/driver"
+	"github.com/sinter-go/sinter/fusion"
+	"github.com/sinter-go/sinter/internal/metamorphic"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/irtest"
+	"github.com/sinter-go/sinter/kernel"
+	"github.com/sinter-go/sinter/kernel/ptx"
+	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
+)
+
+// TestDependentBits: random programs of many small kernels have the same bits whether or not
+// the kernels of their graphs are launched while the one before them runs.
+func TestDependentBits(t *testing.T) {
+	keepOpen(t)
+	var stats []func() cuda.Stats // of the devices of the run
+	way := func(name string, off bool) metamorphic.Way {
+		return metamorphic.Way{Name: name, Free: true, Repeat: 12, Open: func() (backend.Backend, error) {
+			d, err := cuda.New(cuda.Options{NoDependentLaunch: off})
+			if err != nil {
+				return nil, err
+			}
+			stats = append(stats, d.Stats)
+			return fusion.New(d, fusion.Options{}), nil
+		}}
+	}
+	without, with := way("without", true), way("with", false)
+	end := time.Now().Add(*randomTime)
+	programs := 0
+	var graphs, dependent int64
+	for s := uint64(1); time.Now().Before(end); s++ {
+		o := irtest.Options{Nodes: 80, DTypes: []ir.DType{ir.F32, ir.F64, ir.BF16, ir.F16, ir.I64, ir.I32, ir.U8, ir.Bool}}
+		if s%3 == 0 {
+			o.MaxElements, o.Nodes = 60000, 30
+		}
+		p := irtest.Random(rand.New(rand.NewPCG(s, 31)), o)
+		inputs := irtest.InputData(rand.New(rand.NewPCG(s, 32)), p, []float64{0, 0.1}[s%2])
+		without.Seed, with.Seed = s, s
+		truth, err := without.TruthOf(p, inputs)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", s, err, p)
+		}
+		programs++
+		for _, of := range stats {
+			if n := of().Dependent; n != 0 {
+				t.Fatalf("seed %d: %d dependent kernels where they are switched off", s, n)
+			}
+		}
+		stats = stats[:0]
+		if got, err := with.RunKnowing(p, inputs, truth); err != nil {
+			t.Fatalf("seed %d: %v\n%s", s, err, p)
+		} else if what := truth.Compare(p, got); what != "" {
+			t.Fatalf("seed %d: %s\n%s", s, what, p)
+		}
+		for _, of := range stats {
+			graphs, dependent = graphs+of().Graphs, dependent+of().Dependent
+		}
+		stats = stats[:0]
+	}
+	t.Logf("%d programs, %d graphs, %d dependent kernels", programs, graphs, dependent)
+	if graphs == 0 {
+		t.Error("no graphs")
+	}
+}
+
+// chained makes a graph of a chain of kernels, each of which reads what the one before it
+// wrote, and overwrites what that one read.
+func (b *bench) chained(s ptxtest.Spec, n int, e driver.Edge) (x *driver.Chain, err error) {
+	c := s.Shape()
+	m, err := ptx.Generate(c.Kernel, b.target)
+	if err != nil {
+		return nil, err
+	}
+	if x, err = b.ctx.NewChain(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = x.Destroy()
+		}
+	}()
+	const apart = 64 << 20
+	for i := range n {
+		from, to := uint64(b.pool), uint64(b.pool)+apart
+		if i%2 == 1 {
+			from, to = to, from
+		}
+		plan, err := m.Plan(c.Launch, []uint64{from, to})
+		if err != nil {
+			return nil, err
+		}
+		plan.Bind(uint64(b.scrat), uint64(b.fault))
+		for j := range plan.Steps {
+			st := &plan.Steps[j]
+			f, err := b.function(st.Entry)
+			if err != nil {
+				return nil, err
+			}
+			p, err := b.params(st)
+			if err != nil {
+				return nil, err
+			}
+			grid, block := shapeOf(st)
+			if err := x.Kernel(f, grid, block, uint32(st.Entry.Shared), p, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return x, x.Ready()
+}
+
+// TestMeasureDependent prints what a kernel of a chain takes, launched when the one before it
+// has ended and while it runs, in turns.
+func TestMeasureDependent(t *testing.T) {
+	b := newBench(t, openDevice)
+	if b.target.Major < 9 || !b.ctx.HasProgrammaticEdges() {
+		t.Skip("skipped: no programmatic edges")
+	}
+	const kernels = 200
+	f32 := func(name, axes string) ptxtest.Arg { return ptxtest.Arg{Name: name, Type: ir.F32, Axes: axes} }
+	elementwise := func(n int64) ptxtest.Spec {
+		return ptxtest.Spec{Name: fmt.Sprintf("x * 0.5 + 1 of %d", n), Axes: "p", Extents: []int64{n}, Compute: ir.F32,
+			In: []ptxtest.Arg{f32("x", "u")}, Out: []ptxtest.Arg{f32("y", "u")}, Text: "y = x * 0.5 + 1"}
+	}
+	softmax := func(shape ...int64) ptxtest.Spec {
+		return ptxtest.Spec{Name: fmt.Sprintf("softmax of %v", shape), Axes: "pr", Extents: shape, Compute: ir.F32, Tree: kernel.StripedTree,
+			In: []ptxtest.Arg{f32("x", "su")}, Out: []ptxtest.Arg{f32("y", "su")}, Text: ptxtest.Softmax()}
+	}
+	t.Logf("%-32s %14s %14s %8s", "chain of kernels", "after, µs each", "during, µs", "share")
+	for _, s := range []ptxtest.Spec{elementwise(4096), elementwise(1 << 20), elementwise(1 << 24), softmax(8, 768), softmax(256, 4096), softmax(16, 50257)} {
+		var chains [2]*driver.Chain
+		var times [2][]float64
+		for i, e := range []driver.Edge{driver.Completion, driver.Programmatic} {
+			x, err := b.chained(s, kernels, e)
+			if err != nil {
+				t.Fatalf("%s, edge %d: %v", s.Name, e, err)
+			}
+			defer func() { _ = x.Destroy() }()
+			chains[i] = x
+		}
+		for round := range launches + 2 {
+			for i, x := range chains {
+				ms, err := b.between(func() error { return x.Launch(b.stream) })
+				if err != nil {
+					t.Fatalf("%s: %v", s.Name, err)
+				}
+				if round >= 2 { // warm
+					times[i] = append(times[i], ms*1000/kernels)
+				}
+			}
+		}
+		var median [2]float64
+		for i, list := range times {
+			sort.Float64s(list)
+			median[i] = list[len(list)/2]
+		}
+		t.Logf("%-32s %14.2f %14.2f %7.0f%%  %.2f to %.2f, %.2f to %.2f", s.Name, median[0], median[1], 100*median[1]/median[0],
+			slices.Min(times[0]), slices.Max(times[0]), slices.Min(times[1]), slices.Max(times[1]))
+	}
+}
