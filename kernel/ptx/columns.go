@@ -14,6 +14,7 @@ type columnForm struct {
 	warps int
 	width int  // columns of a thread; more than 1 only where chunk results are made
 	spill bool // chunk results in scratch instead of shared memory
+	crowd bool // blocks enough wait for a multiprocessor: registers are worth more than loads in flight
 	part  part
 }
 
@@ -140,10 +141,13 @@ func (e *columnEmitter) runStage(s int) error {
 
 // walk calls visit for `remaining` elements of every column of the thread from start on.
 func (e *columnEmitter) walk(start, remaining reg, refs []kernel.Ref, visit func(*tile)) error {
-	if e.form.width == 1 {
-		return e.elements(start, remaining, refs, nil, visit)
+	switch {
+	case e.form.width > 1:
+		return e.elements(start, remaining, groupUnroll, refs, e.columns, visit)
+	case e.form.crowd:
+		return e.elements(start, remaining, groupUnroll, refs, nil, visit)
 	}
-	return e.elements(start, remaining, refs, e.columns, visit)
+	return e.elements(start, remaining, columnUnroll, refs, nil, visit)
 }
 
 // columns makes a tile one of as many neighbouring columns as a thread has.

@@ -268,6 +268,9 @@ func (m *Module) columnEntry(f columnForm) (*Entry, error) {
 	if f.spill {
 		name += "_spill"
 	}
+	if f.crowd {
+		name += "_crowd"
+	}
 	return m.entry(name, f.threads(), func() (*emitter, error) { return emitColumns(m.k, f) })
 }
 

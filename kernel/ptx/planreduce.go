@@ -173,9 +173,11 @@ func (m *Module) planColumns(p *Plan, l *kernel.Launch, base []uint64) error {
 		}
 		p.add(m, e, l, base, z, (blocks+int64(width)-1)/int64(width), groups)
 		f.part = finish
-	} else if z.chunks > int64(sharedColumnChunks(m.record)) {
-		f.spill = true
-		p.scratch(z.items * z.chunks * int64(m.record))
+	} else {
+		f.crowd = blocks >= 8*m.target.sms()
+		if f.spill = z.chunks > int64(sharedColumnChunks(m.record)); f.spill {
+			p.scratch(z.items * z.chunks * int64(m.record))
+		}
 	}
 	e, err := m.columnEntry(f)
 	if err != nil {

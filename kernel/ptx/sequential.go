@@ -146,7 +146,7 @@ func (e *sequentialEmitter) runStage(s int) error {
 		return e.stepScan(e.scans[r], v, first, guard)
 	}
 	left := e.to(b64, "min.s64", e.to(b64, "sub.s64", e.n, start), fmt.Sprint(e.chunk))
-	err := e.elements(start, e.to(b32, "cvt.u32.u64", left), refs, nil, func(t *tile) {
+	err := e.elements(start, e.to(b32, "cvt.u32.u64", left), groupUnroll, refs, nil, func(t *tile) {
 		for i, r := range reds {
 			e.fold(r, parts[i], t)
 		}
