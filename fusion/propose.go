@@ -14,7 +14,7 @@ func (s *search) merge(a, b *group) *group {
 	if s.tried[key] {
 		return nil
 	}
-	if s.strays(a, b) || s.strays(b, a) {
+	if s.strays(a, b) || s.strays(b, a) || max(s.last(a), s.last(b))-min(s.first(a), s.first(b)) >= s.reach {
 		return nil
 	}
 	m, r := s.propose(a, b)
