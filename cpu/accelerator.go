@@ -154,14 +154,14 @@ func (d *Device) prepare(launches []backend.Launch) {
 	}
 }
 
-// Program is a kernel that an accelerator made ready. One with a method Apart() bool
-// that returns true takes longer than its parts would, each as a kernel: whoever plans
-// is told that it is not generated, and leaves them apart.
+// Program is a kernel that an accelerator made ready.
 type Program any
 
-func apart(p Program) bool {
-	a, ok := p.(interface{ Apart() bool })
-	return ok && a.Apart()
+// Weigher is an [Accelerator] on which what follows a product in its kernel may take longer
+// than a kernel of its own.
+type Weigher interface {
+	// Heavy answers for [backend.Tiler].
+	Heavy(k *kernel.Kernel, results int64) bool
 }
 
 // engineOf is who computes a program that is not code of the accelerator's own, as one

@@ -84,6 +84,13 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 	return nil, &ir.Error{Kind: ir.ErrFormat, Op: k.Name, Msg: "saved code of an unknown form"}
 }
 
+// Heavy reports whether what follows a product is better a kernel of its own; see
+// [backend.Tiler]. Processors evaluate it on tiles that are in their caches.
+func (d *Device) Heavy(k *kernel.Kernel, results int64) bool {
+	a, ok := d.opt.Accelerator.(Weigher)
+	return ok && a.Heavy(k, results)
+}
+
 // Tiles reports whether the product of a kernel runs on packed tiles; see
 // [backend.Tiler].
 func (d *Device) Tiles(k *kernel.Kernel) bool {

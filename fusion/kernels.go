@@ -86,3 +86,13 @@ func (t *target) Tiles(p *lower.Piece) bool {
 	k, _, err := p.Build()
 	return err == nil && tiler.Tiles(k)
 }
+
+// Heavy reports whether what follows the product of a piece is better a kernel of its own.
+func (t *target) Heavy(p *lower.Piece) bool {
+	tiler, ok := backend.As[backend.Tiler](t.inner)
+	if !ok {
+		return false
+	}
+	k, _, err := p.Build()
+	return err == nil && tiler.Heavy(k, p.Results())
+}

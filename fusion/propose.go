@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
 )
 
 // merge makes two groups one if that is legal and pays, and returns it. What it
@@ -96,6 +97,11 @@ func (s *search) spoilt(m *group) *Refusal {
 	return s.narrow(m)
 }
 
+// heavy reports whether what follows the product of a group is better a kernel of its own.
+func (s *search) heavy(m *group) bool {
+	return slices.ContainsFunc(m.lowered.block.Pieces, func(p *lower.Piece) bool { return p.Product() && s.p.Target.Heavy(p) })
+}
+
 // narrow refuses what cuts the columns of a product short: a border around its
 // result, above all, of which each row is then a loop of its own.
 func (s *search) narrow(m *group) *Refusal {
@@ -149,6 +155,9 @@ func (s *search) judge(m *group, before Cost) *Refusal {
 	}
 	if r := s.spoilt(m); r != nil {
 		return r
+	}
+	if s.heavy(m) {
+		return &Refusal{Rule: RuleEpilogue}
 	}
 	after := s.cost(m)
 	if after.Total() > before.Total() {
