@@ -52,9 +52,10 @@ type ByEngine interface {
 type Tiler interface {
 	// Tiles reports whether the contraction of a kernel runs so. It compiles nothing.
 	Tiles(k *kernel.Kernel) bool
-	// Heavy reports whether what follows a contraction of so many results in a kernel
-	// takes longer there than as a kernel of its own. It compiles nothing.
-	Heavy(k *kernel.Kernel, results int64) bool
+	// Apart reports whether a contraction of so many results is faster apart from what
+	// the kernel does beside: what follows may keep the units of products waiting, or
+	// they may not take the whole. It compiles nothing.
+	Apart(k *kernel.Kernel, results int64) bool
 }
 
 // CodeKeeper is a compiler whose generated code can be kept and loaded by a later

@@ -157,11 +157,10 @@ func (d *Device) prepare(launches []backend.Launch) {
 // Program is a kernel that an accelerator made ready.
 type Program any
 
-// Weigher is an [Accelerator] on which what follows a product in its kernel may take longer
-// than a kernel of its own.
-type Weigher interface {
-	// Heavy answers for [backend.Tiler].
-	Heavy(k *kernel.Kernel, results int64) bool
+// Parter is an [Accelerator] on which a product may be faster apart from what surrounds it.
+type Parter interface {
+	// Apart answers for [backend.Tiler].
+	Apart(k *kernel.Kernel, results int64) bool
 }
 
 // engineOf is who computes a program that is not code of the accelerator's own, as one
@@ -363,6 +362,8 @@ func alignedBytes(n int) []byte {
 func (d *Device) AsAccelerated(target any) bool {
 	switch t := target.(type) {
 	case *backend.Compiler:
+		*t = d
+	case *backend.Tiler:
 		*t = d
 	case *backend.Memory:
 		*t = d

@@ -84,11 +84,11 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 	return nil, &ir.Error{Kind: ir.ErrFormat, Op: k.Name, Msg: "saved code of an unknown form"}
 }
 
-// Heavy reports whether what follows a product is better a kernel of its own; see
-// [backend.Tiler]. Processors evaluate it on tiles that are in their caches.
-func (d *Device) Heavy(k *kernel.Kernel, results int64) bool {
-	a, ok := d.opt.Accelerator.(Weigher)
-	return ok && a.Heavy(k, results)
+// Apart reports whether a product is faster apart from what surrounds it; see
+// [backend.Tiler]. On processors it never is: they evaluate that in their caches.
+func (d *Device) Apart(k *kernel.Kernel, results int64) bool {
+	a, ok := d.opt.Accelerator.(Parter)
+	return ok && a.Apart(k, results)
 }
 
 // Tiles reports whether the product of a kernel runs on packed tiles; see

@@ -55,8 +55,8 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return p, nil
 }
 
-// Heavy reports whether what follows the product of a kernel is better one of its own.
-func (g *gpu) Heavy(k *kernel.Kernel, results int64) bool { return ptx.Heavy(k, g.target, results) }
+// Apart reports whether the product of a kernel is faster apart from the rest.
+func (g *gpu) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, g.target, results) }
 
 // hold appends the steps of bound programs to the batch, all of them or, if there is an
 // error, none: what then runs on the host must not have run here, for it may have

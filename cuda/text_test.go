@@ -56,7 +56,7 @@ func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return &textProgram{m, exe}, err
 }
 
-func (x *texts) Heavy(k *kernel.Kernel, results int64) bool { return ptx.Heavy(k, x.target, results) }
+func (x *texts) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, x.target, results) }
 
 func (x *texts) Run(parts []cpu.Bound) (run int, err error) {
 	x.mu.Lock()

@@ -87,12 +87,12 @@ func (t *target) Tiles(p *lower.Piece) bool {
 	return err == nil && tiler.Tiles(k)
 }
 
-// Heavy reports whether what follows the product of a piece is better a kernel of its own.
-func (t *target) Heavy(p *lower.Piece) bool {
+// Apart reports whether the product of a piece is faster apart from the rest.
+func (t *target) Apart(p *lower.Piece) bool {
 	tiler, ok := backend.As[backend.Tiler](t.inner)
 	if !ok {
 		return false
 	}
 	k, _, err := p.Build()
-	return err == nil && tiler.Heavy(k, p.Results())
+	return err == nil && tiler.Apart(k, p.Results())
 }

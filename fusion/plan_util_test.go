@@ -19,7 +19,7 @@ import (
 type paperTarget struct{}
 
 func (paperTarget) Tiles(*lower.Piece) bool { return false }
-func (paperTarget) Heavy(*lower.Piece) bool { return false }
+func (paperTarget) Apart(*lower.Piece) bool { return false }
 
 func (paperTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {
 	k, params, err := p.Build()
@@ -60,10 +60,10 @@ func (x *deviceTarget) Tiles(p *lower.Piece) bool {
 	return err == nil && ok && tiler.Tiles(k)
 }
 
-func (x *deviceTarget) Heavy(p *lower.Piece) bool {
+func (x *deviceTarget) Apart(p *lower.Piece) bool {
 	k, _, err := p.Build()
 	tiler, ok := backend.As[backend.Tiler](x.d)
-	return err == nil && ok && tiler.Heavy(k, p.Results())
+	return err == nil && ok && tiler.Apart(k, p.Results())
 }
 
 func (x *deviceTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {

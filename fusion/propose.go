@@ -97,9 +97,9 @@ func (s *search) spoilt(m *group) *Refusal {
 	return s.narrow(m)
 }
 
-// heavy reports whether what follows the product of a group is better a kernel of its own.
-func (s *search) heavy(m *group) bool {
-	return slices.ContainsFunc(m.lowered.block.Pieces, func(p *lower.Piece) bool { return p.Product() && s.p.Target.Heavy(p) })
+// apart reports whether the product of a group is faster apart from the rest.
+func (s *search) apart(m *group) bool {
+	return slices.ContainsFunc(m.lowered.block.Pieces, func(p *lower.Piece) bool { return p.Product() && s.p.Target.Apart(p) })
 }
 
 // narrow refuses what cuts the columns of a product short: a border around its
@@ -156,8 +156,8 @@ func (s *search) judge(m *group, before Cost) *Refusal {
 	if r := s.spoilt(m); r != nil {
 		return r
 	}
-	if s.heavy(m) {
-		return &Refusal{Rule: RuleEpilogue}
+	if s.apart(m) {
+		return &Refusal{Rule: RuleApart}
 	}
 	after := s.cost(m)
 	if after.Total() > before.Total() {

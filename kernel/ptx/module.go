@@ -99,12 +99,12 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	return m, nil
 }
 
-// newModule looks at a kernel and makes no entry.
+// newModule looks at a kernel and makes no entry. There is a module beside an error.
 func newModule(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 and f16 is that of the matrix units here.
 	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), packLimit: packLimit, entries: map[string]*Entry{}}
 	if target.Major < 8 {
-		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
+		return m, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
 	return m, m.classify()
 }

@@ -429,8 +429,8 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestHeavy: a bias and a relu stay with their product, a gelu with a small one.
-func TestHeavy(t *testing.T) {
+// TestApart: a bias and a relu stay with their product, a gelu with a small one.
+func TestApart(t *testing.T) {
 	s := ptxtest.Matrices(256, 128, 256)[2]
 	if !strings.HasPrefix(s.Name, "biased") {
 		t.Fatal(s.Name)
@@ -439,8 +439,8 @@ func TestHeavy(t *testing.T) {
 	for text, want := range map[string]bool{s.Text: false, long: true} {
 		s.Text = text
 		for results, large := range map[int64]bool{256 * 256: false, 4096 * 4096: true} {
-			if got := Heavy(s.Shape().Kernel, Target{Major: 9}, results); got != (want && large) {
-				t.Errorf("%s, %d results: heavy %v", text, results, got)
+			if got := Apart(s.Shape().Kernel, Target{Major: 9}, results); got != (want && large) {
+				t.Errorf("%s, %d results: apart %v", text, results, got)
 			}
 		}
 	}

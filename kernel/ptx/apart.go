@@ -1,6 +1,9 @@
 package ptx
 
-import "github.com/sinter-go/sinter/kernel"
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
 
 // What an epilogue costs inside of a product on matrix units, which rest while a tile is
 // finished: an instruction takes 0.3 ps of the device for each result, of which the first
@@ -13,11 +16,15 @@ const (
 	launchPicos   = 2e6
 )
 
-// Heavy reports whether what follows the product of a kernel, which has so many results,
-// is better a kernel of its own: bits do not depend on it.
-func Heavy(k *kernel.Kernel, target Target, results int64) bool {
+// Apart reports whether the product of a kernel, which has so many results, is better apart
+// from the rest: what follows is long, or something is stored that matrix units do not give.
+// Bits do not depend on it.
+func Apart(k *kernel.Kernel, target Target, results int64) bool {
 	m, err := newModule(k, target)
-	if err != nil || m.shape != matrix {
+	if err != nil {
+		return m.unit != ir.Invalid
+	}
+	if m.shape != matrix {
 		return false
 	}
 	n := m.epilogue()
