@@ -32,7 +32,7 @@ type Compiler interface {
 type Compiled interface {
 	Kernel() *kernel.Kernel
 	// Generated reports whether the kernel became code of the device; false
-	// means that it is interpreted, or that its parts would be faster one by one.
+	// means that it is interpreted.
 	Generated() bool
 	Release()
 }
@@ -44,13 +44,18 @@ type ByEngine interface {
 	Engine() string
 }
 
-// Tiler is a compiler that runs products on packed tiles: the operands of a
+// Tiler is a compiler that tells what belongs into the kernel of a product. One that runs
+// products on packed tiles takes everything: the operands of a
 // contraction are laid out in panels by what computes them, so that views, casts and
 // scales before a product are evaluated once per panel element instead of once per
 // product, and in any layout; what follows it is evaluated on finished tiles.
 type Tiler interface {
 	// Tiles reports whether the contraction of a kernel runs so. It compiles nothing.
 	Tiles(k *kernel.Kernel) bool
+	// Apart reports whether a contraction of so many results is faster apart from what
+	// the kernel does beside: what follows may keep the units of products waiting, or
+	// they may not take the whole. It compiles nothing.
+	Apart(k *kernel.Kernel, results int64) bool
 }
 
 // CodeKeeper is a compiler whose generated code can be kept and loaded by a later

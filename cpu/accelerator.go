@@ -154,14 +154,13 @@ func (d *Device) prepare(launches []backend.Launch) {
 	}
 }
 
-// Program is a kernel that an accelerator made ready. One with a method Apart() bool
-// that returns true takes longer than its parts would, each as a kernel: whoever plans
-// is told that it is not generated, and leaves them apart.
+// Program is a kernel that an accelerator made ready.
 type Program any
 
-func apart(p Program) bool {
-	a, ok := p.(interface{ Apart() bool })
-	return ok && a.Apart()
+// Parter is an [Accelerator] on which a product may be faster apart from what surrounds it.
+type Parter interface {
+	// Apart answers for [backend.Tiler].
+	Apart(k *kernel.Kernel, results int64) bool
 }
 
 // engineOf is who computes a program that is not code of the accelerator's own, as one
@@ -363,6 +362,8 @@ func alignedBytes(n int) []byte {
 func (d *Device) AsAccelerated(target any) bool {
 	switch t := target.(type) {
 	case *backend.Compiler:
+		*t = d
+	case *backend.Tiler:
 		*t = d
 	case *backend.Memory:
 		*t = d

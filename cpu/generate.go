@@ -84,6 +84,13 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 	return nil, &ir.Error{Kind: ir.ErrFormat, Op: k.Name, Msg: "saved code of an unknown form"}
 }
 
+// Apart reports whether a product is faster apart from what surrounds it; see
+// [backend.Tiler]. On processors it never is: they evaluate that in their caches.
+func (d *Device) Apart(k *kernel.Kernel, results int64) bool {
+	a, ok := d.opt.Accelerator.(Parter)
+	return ok && a.Apart(k, results)
+}
+
 // Tiles reports whether the product of a kernel runs on packed tiles; see
 // [backend.Tiler].
 func (d *Device) Tiles(k *kernel.Kernel) bool {

@@ -23,9 +23,6 @@ type program struct {
 	base   []uint64
 }
 
-// Apart reports whether the kernel is better run in parts.
-func (p *program) Apart() bool { return p.module.Apart() }
-
 type planned struct {
 	*ptx.Plan
 	functions []*function // of its steps
@@ -57,6 +54,9 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	}
 	return p, nil
 }
+
+// Apart reports whether the product of a kernel is faster apart from the rest.
+func (g *gpu) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, g.target, results) }
 
 // hold appends the steps of bound programs to the batch, all of them or, if there is an
 // error, none: what then runs on the host must not have run here, for it may have

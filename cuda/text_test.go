@@ -56,7 +56,7 @@ func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return &textProgram{m, exe}, err
 }
 
-func (p *textProgram) Apart() bool { return p.module.Apart() }
+func (x *texts) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, x.target, results) }
 
 func (x *texts) Run(parts []cpu.Bound) (run int, err error) {
 	x.mu.Lock()
@@ -130,8 +130,9 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestApart: of a product on matrix units a bias stays with it, and a gelu does not.
-func TestApart(t *testing.T) {
+// TestHeavyEpilogue: of a product on matrix units a bias stays with it, and a gelu only where
+// there are few results. What does not stay is one kernel.
+func TestHeavyEpilogue(t *testing.T) {
 	x := &texts{target: ptx.Target{Major: 9}, entries: map[string]*ptx.Entry{}, idle: true}
 	d, err := cpu.New(cpu.Options{Accelerator: x, ID: "texts"})
 	if err != nil {
@@ -140,14 +141,19 @@ func TestApart(t *testing.T) {
 	dev := sinter.NewRuntime().Adopt(d)
 	defer dev.Close()
 	on := sinter.On(dev)
-	a, w, b := on.Zeros(sinter.BF16, 256, 256), on.Zeros(sinter.BF16, 256, 256), on.Zeros(sinter.BF16, 256)
+	w, b := on.Zeros(sinter.BF16, 256, 1024), on.Zeros(sinter.BF16, 1024)
 	if err := dev.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	gated := func(y *sinter.Tensor) *sinter.Tensor { return y.Gelu().Mul(y.Sigmoid()).Mul(y) }
 	for _, c := range []struct {
-		kernels int
-		f       func(y *sinter.Tensor) *sinter.Tensor
-	}{{1, (*sinter.Tensor).Relu}, {2, (*sinter.Tensor).Gelu}} {
+		rows, kernels int
+		f             func(y *sinter.Tensor) *sinter.Tensor
+	}{{4096, 1, (*sinter.Tensor).Relu}, {4096, 2, (*sinter.Tensor).Gelu}, {4096, 2, gated}, {1, 1, (*sinter.Tensor).Gelu}, {1, 1, gated}} {
+		a := on.Zeros(sinter.BF16, c.rows, 256)
+		if err := dev.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		plans, err := dev.Explain(func() error {
 			s := sinter.NewScope("layer")
 			defer s.End()

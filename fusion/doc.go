@@ -7,9 +7,9 @@
 //
 // The planner sees the segment as a graph of computations: views that strides
 // express are no work, and come back as index maps inside kernels or as aliases of
-// what is stored. Groups grow from producer to consumer, then those over one
-// iteration space that read the same merge, then kernels of equal height share a
-// launch. What package lower takes is legal; what costs more, or raises the peak, is
+// what is stored. Groups merge with the producers of what they read, near ones
+// first and of these the pair that saves most bytes; then those over one iteration
+// space that read the same; then kernels of equal height share a launch. What package lower takes is legal; what costs more, or raises the peak, is
 // refused; the tree of merges is kept, so that one can be taken back alone. The
 // baseline, one block per node in recorded order, is exceeded in modelled bytes,
 // launches and peak memory by no plan. Plans carry what an explanation needs, so

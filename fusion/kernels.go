@@ -86,3 +86,13 @@ func (t *target) Tiles(p *lower.Piece) bool {
 	k, _, err := p.Build()
 	return err == nil && tiler.Tiles(k)
 }
+
+// Apart reports whether the product of a piece is faster apart from the rest.
+func (t *target) Apart(p *lower.Piece) bool {
+	tiler, ok := backend.As[backend.Tiler](t.inner)
+	if !ok {
+		return false
+	}
+	k, _, err := p.Build()
+	return err == nil && tiler.Apart(k, p.Results())
+}

@@ -232,7 +232,8 @@ func (s *search) victims(order []*group, steps []step, at, n int) []*group {
 
 // culprits returns the merged groups that keep roots alive at a step: they read them
 // late, or make them early, compared with the recorded order. Those of most bytes
-// come first.
+// come first. What runs at the step may itself span much of the recorded order, as
+// kernels that share a launch do: then it is to blame, and not what lies in its span.
 func (s *search) culprits(order []*group, steps []step, at int) []*group {
 	g := s.g
 	if at < 0 {
@@ -247,7 +248,7 @@ func (s *search) culprits(order []*group, steps []step, at int) []*group {
 			}
 		}
 	}
-	now := s.first(order[at])
+	from, to := s.first(order[at]), s.last(order[at]) // what runs at the step
 	blame := map[*group]int64{}
 	var out []*group
 	add := func(gr *group, id ir.ID) {
@@ -264,16 +265,16 @@ func (s *search) culprits(order []*group, steps []step, at int) []*group {
 			if last[id] <= at || last[id] == unread {
 				continue
 			}
-			if i < at && g.def[id] > now {
+			if i < at && g.def[id] > to {
 				add(order[i], id)
 			}
-			if last[id] < len(order) && recorded[id] < now {
+			if last[id] < len(order) && recorded[id] < from {
 				add(order[last[id]], id)
 			}
 		}
 	}
 	for _, t := range g.Inputs {
-		if r := g.root[t.ID]; r == t.ID && g.dies[r] && last[r] > at && last[r] < len(order) && recorded[r] < now {
+		if r := g.root[t.ID]; r == t.ID && g.dies[r] && last[r] > at && last[r] < len(order) && recorded[r] < from {
 			add(order[last[r]], r)
 		}
 	}
@@ -292,6 +293,10 @@ func (s *search) split(gr *group, why Refusal) {
 			k.parent, k.lowered = nil, nil
 			// Units may have been unified since the merge.
 			k.units = slices.DeleteFunc(k.units, func(u int) bool { return s.units[u].group != gr })
+		}
+		if len(gr.kids) == 2 { // not again
+			a, b := gr.kids[0].serial, gr.kids[1].serial
+			s.tried[[2]int{a, b}], s.tried[[2]int{b, a}] = true, true
 		}
 		for _, k := range gr.kids {
 			s.adopt(k)

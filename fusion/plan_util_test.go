@@ -19,6 +19,7 @@ import (
 type paperTarget struct{}
 
 func (paperTarget) Tiles(*lower.Piece) bool { return false }
+func (paperTarget) Apart(*lower.Piece) bool { return false }
 
 func (paperTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {
 	k, params, err := p.Build()
@@ -57,6 +58,12 @@ func (x *deviceTarget) Tiles(p *lower.Piece) bool {
 	k, _, err := p.Build()
 	tiler, ok := backend.As[backend.Tiler](x.d)
 	return err == nil && ok && tiler.Tiles(k)
+}
+
+func (x *deviceTarget) Apart(p *lower.Piece) bool {
+	k, _, err := p.Build()
+	tiler, ok := backend.As[backend.Tiler](x.d)
+	return err == nil && ok && tiler.Apart(k, p.Results())
 }
 
 func (x *deviceTarget) Kernel(p *lower.Piece) (*fusion.Kernel, error) {

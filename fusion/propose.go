@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/lower"
 )
 
 // merge makes two groups one if that is legal and pays, and returns it. What it
@@ -14,7 +15,7 @@ func (s *search) merge(a, b *group) *group {
 	if s.tried[key] {
 		return nil
 	}
-	if s.strays(a, b) || s.strays(b, a) {
+	if s.strays(a, b) || s.strays(b, a) || max(s.last(a), s.last(b))-min(s.first(a), s.first(b)) >= s.reach {
 		return nil
 	}
 	m, r := s.propose(a, b)
@@ -96,6 +97,11 @@ func (s *search) spoilt(m *group) *Refusal {
 	return s.narrow(m)
 }
 
+// apart reports whether the product of a group is faster apart from the rest.
+func (s *search) apart(m *group) bool {
+	return slices.ContainsFunc(m.lowered.block.Pieces, func(p *lower.Piece) bool { return p.Product() && s.p.Target.Apart(p) })
+}
+
 // narrow refuses what cuts the columns of a product short: a border around its
 // result, above all, of which each row is then a loop of its own.
 func (s *search) narrow(m *group) *Refusal {
@@ -149,6 +155,9 @@ func (s *search) judge(m *group, before Cost) *Refusal {
 	}
 	if r := s.spoilt(m); r != nil {
 		return r
+	}
+	if s.apart(m) {
+		return &Refusal{Rule: RuleApart}
 	}
 	after := s.cost(m)
 	if after.Total() > before.Total() {

@@ -79,6 +79,9 @@ func (p *Planner) rebuild(g *graph, st *structure, refusals []Refusal) (*Plan, e
 			if r := s.lower(gr); r != nil {
 				return nil, guard("the nodes from %d on: %s %s", s.first(gr), r.Rule, r.Detail)
 			}
+			if len(gr.units) > 1 && s.apart(gr) {
+				return nil, guard("the nodes from %d on: %s", s.first(gr), RuleApart)
+			}
 			generated, err := s.generate(gr)
 			if err != nil {
 				return nil, err

@@ -22,6 +22,7 @@ const (
 	RuleWork         = "work"               // recomputation costs more than it saves
 	RuleCycle        = "cycle"              // the block would depend on itself
 	RuleNotGenerated = "not generated"      // the device would interpret the kernel, and generate its parts
+	RuleApart        = "faster apart"       // a product and the rest, as kernels of their own
 	RuleRoutine      = "routine"            // the device runs it by a routine
 	RuleSize         = "block size"         // more nodes than a block may have
 	RuleFixed        = "fixed"              // a fuser holds it, or an operand is empty

@@ -7,9 +7,9 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// search looks for the best legal covering of a segment: groups of units grow from
-// producer to consumer, then those over one iteration space that read the same
-// merge, then equal depths share launches. Every merge keeps the groups free of
+// search looks for the best legal covering of a segment: groups of units merge with
+// the producers of what they read, then with those over one iteration space that read
+// the same, then equal depths share launches. Every merge keeps the groups free of
 // cycles, and the tree of merges is kept, so that each can be taken back alone.
 type search struct {
 	p      *Planner
@@ -18,6 +18,7 @@ type search struct {
 	byNode [][]int // units of each node
 	groups []*group
 
+	reach    int // nodes that a merged group may span in recorded order
 	refusals []Refusal
 	tried    map[[2]int]bool // pairs of serials that were refused
 	serial   int
@@ -74,23 +75,42 @@ func (p *Planner) unfused(g *graph, baseline Cost) (*Plan, error) {
 func (p *Planner) fused(g *graph, baseline Cost) (*Plan, error) {
 	s := newSearch(p, g)
 	s.custom()
-	for pass := 0; pass < 3; pass++ {
+	for round := 0; round < maxRounds; round++ {
+		s.mergeAll()
+		s.unify()
+		s.drop()
+		s.lowerAll()
 		n := len(s.groups)
-		s.vertical()
-		s.horizontal()
+		s.arrange(baseline.Peak)
 		if len(s.groups) == n {
 			break
 		}
 	}
-	s.unify()
-	s.drop()
 	s.lowerAll()
 	s.many()
 	return s.finish(baseline)
 }
 
+// maxRounds bounds how often what was taken back for the sake of the peak may merge with
+// others.
+const maxRounds = 3
+
+// mergeAll merges groups, near ones before all.
+func (s *search) mergeAll() {
+	for _, s.reach = range []int{near, len(s.g.Nodes)} {
+		for pass := 0; pass < 3; pass++ {
+			n := len(s.groups)
+			s.vertical()
+			s.horizontal()
+			if len(s.groups) == n {
+				break
+			}
+		}
+	}
+}
+
 func newSearch(p *Planner, g *graph) *search {
-	s := &search{p: p, g: g, byNode: make([][]int, len(g.Nodes)), tried: map[[2]int]bool{}}
+	s := &search{p: p, g: g, byNode: make([][]int, len(g.Nodes)), tried: map[[2]int]bool{}, reach: len(g.Nodes)}
 	s.makeUnits()
 	s.mark = make([]int, len(s.units))
 	s.attempts = orDefault(p.Options.MaxAttempts, 24) * max(8, len(g.Nodes))
@@ -135,55 +155,6 @@ func (s *search) drop() {
 
 func (s *search) first(gr *group) int { return s.units[gr.units[0]].node }
 func (s *search) last(gr *group) int  { return s.units[gr.units[len(gr.units)-1]].node }
-
-// vertical merges groups with the producers of what they read, the one that saves
-// most bytes first.
-func (s *search) vertical() {
-	for u := range s.order() {
-		gr := s.units[u].group
-		if gr.fixed {
-			continue
-		}
-		for again := true; again; {
-			again = false
-			type producer struct {
-				*group
-				bytes int64
-			}
-			var list []producer
-			for _, l := range s.producers(gr, u) {
-				p := s.units[l.unit].group
-				if p == gr || l.root == 0 {
-					continue
-				}
-				if i := slices.IndexFunc(list, func(x producer) bool { return x.group == p }); i >= 0 {
-					list[i].bytes += s.g.bytes(l.root)
-				} else {
-					list = append(list, producer{p, s.g.bytes(l.root)})
-				}
-			}
-			slices.SortStableFunc(list, func(a, b producer) int { return cmp.Compare(b.bytes, a.bytes) })
-			for _, p := range list {
-				if m := s.merge(p.group, gr); m != nil {
-					gr, again = m, true
-					break
-				}
-			}
-		}
-	}
-}
-
-// producers returns the links to what a unit reads, and to what the clones in its
-// group read.
-func (s *search) producers(gr *group, u int) []link {
-	out := s.units[u].preds
-	for _, v := range gr.units {
-		if s.units[v].clone && v != u {
-			out = append(out[:len(out):len(out)], s.units[v].preds...)
-		}
-	}
-	return out
-}
 
 // strays reports whether the group is a clone that is not with its reader, which
 // it joins first or not at all: so that two groups never compute it for others.

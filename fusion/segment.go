@@ -39,6 +39,9 @@ type Target interface {
 	// Tiles reports whether the device runs the product of a piece on packed tiles;
 	// see [backend.Tiler].
 	Tiles(p *lower.Piece) bool
+	// Apart reports whether the product of a piece is faster apart from the rest; see
+	// [backend.Tiler].
+	Apart(p *lower.Piece) bool
 }
 
 // Kernel is a compiled kernel and what its launch parameters are.

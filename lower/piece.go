@@ -33,6 +33,17 @@ func (p *Piece) Product() bool {
 	return false
 }
 
+// Results returns how many results of a product the piece computes.
+func (p *Piece) Results() int64 {
+	n := int64(1)
+	for i, k := range p.kinds {
+		if k == kernel.Parallel {
+			n *= p.Extents[i]
+		}
+	}
+	return n
+}
+
 // Columns returns the extent of the innermost axis, and whether the piece reduces:
 // of a product, the columns that a loop runs over side by side.
 func (p *Piece) Columns() (extent int64, reduces bool) {

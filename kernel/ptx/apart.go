@@ -1,20 +1,38 @@
 package ptx
 
-import "github.com/sinter-go/sinter/kernel"
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/kernel"
+)
 
-// heavyEpilogue is the number of instructions after a product on matrix units from which
-// on they are better a kernel of their own. The units rest while a tile is finished: an
-// instruction takes 0.3 ps of the device for each result, and a result of bf16 that
-// passes through memory 1 ps (measured on an H200 in Hopper's form: 185 µs for 4096³, 466
-// with a gelu). The form of a warp, which has not been measured, keeps to it.
-const heavyEpilogue = 16
+// What an epilogue costs inside of a product on matrix units, which rest while a tile is
+// finished: an instruction takes 0.3 ps of the device for each result, of which the first
+// few are hidden, and a result of bf16 that passes through memory 1 ps (measured on an
+// H200 in Hopper's form: 185 µs for 4096³, 466 with a gelu). A kernel of its own costs a
+// launch. The form of a warp, which has not been measured, keeps to it.
+const (
+	lightEpilogue = 16 // instructions that always stay
+	epiloguePicos = 0.3
+	launchPicos   = 2e6
+)
 
-// Apart reports whether what a kernel does takes less time in parts, each of which is a
-// kernel: bits do not depend on it.
-func (m *Module) Apart() bool {
+// Apart reports whether the product of a kernel, which has so many results, is better apart
+// from the rest: what follows is long, or something is stored that matrix units do not give.
+// Bits do not depend on it.
+func Apart(k *kernel.Kernel, target Target, results int64) bool {
+	m, err := newModule(k, target)
+	if err != nil {
+		return m.unit != ir.Invalid
+	}
 	if m.shape != matrix {
 		return false
 	}
+	n := m.epilogue()
+	return n > lightEpilogue && float64(n)*float64(results)*epiloguePicos > launchPicos
+}
+
+// epilogue counts the instructions between the product and what is stored.
+func (m *Module) epilogue() int {
 	need := make([]bool, len(m.k.Body))
 	n := 0
 	for i := len(need) - 1; i >= 0; i-- {
@@ -30,5 +48,5 @@ func (m *Module) Apart() bool {
 		}
 		in.Operands(func(r kernel.Ref) { need[r] = true })
 	}
-	return n > heavyEpilogue
+	return n
 }

@@ -64,17 +64,12 @@ func (e *Entry) ParamBytes() int { return e.Maps*MapBytes + 8*len(e.slots) }
 // Generate looks at a verified kernel and says whether and how it runs on the
 // target. The error is [*Unsupported] for what is not covered.
 func Generate(k *kernel.Kernel, target Target) (*Module, error) {
-	// The order of products of bf16 and f16 is that of the matrix units here.
-	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), packLimit: packLimit, entries: map[string]*Entry{}}
-	if target.Major < 8 {
-		return nil, m.refuse("devices below compute capability 8.0 lack conversions in use")
-	}
-	if err := m.classify(); err != nil {
+	m, err := newModule(k, target)
+	if err != nil {
 		return nil, err
 	}
 	// Making the smallest entry now finds instructions that are not covered
 	// while the caller can still choose another way.
-	var err error
 	switch m.shape {
 	case elementwise:
 		_, err = m.elementwiseEntry(1, 0)
@@ -103,6 +98,16 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// newModule looks at a kernel and makes no entry. There is a module beside an error.
+func newModule(k *kernel.Kernel, target Target) (*Module, error) {
+	// The order of products of bf16 and f16 is that of the matrix units here.
+	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), packLimit: packLimit, entries: map[string]*Entry{}}
+	if target.Major < 8 {
+		return m, m.refuse("devices below compute capability 8.0 lack conversions in use")
+	}
+	return m, m.classify()
 }
 
 func (m *Module) refuse(format string, args ...any) error {
