@@ -114,8 +114,8 @@ func instructions(n *ir.Node) int {
 		return 2
 	}
 	out := n.OutTypes()
-	if len(n.In) == 0 { // a constant is the same for all elements: no work in a loop
-		return countRow(n.Row, n.Row.ComputeType(nil, out))
+	if len(n.In) == 0 { // a constant is the same for all elements, and an index is at hand where a load would be
+		return max(0, countRow(n.Row, n.Row.ComputeType(nil, out))-1)
 	}
 	return max(1, countRow(n.Row, n.Row.ComputeType(n.InTypes(), out)))
 }
