@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -99,6 +100,9 @@ func TestCheckpointMemory(t *testing.T) {
 	out := autodiff.Checkpoint(layers, a, c)
 	if n := live() - before; n != len(out) {
 		t.Errorf("%d tensors live on, expected the %d results", n, len(out))
+	}
+	for _, alive := range []any{x, w, a, c, out} { // what was counted
+		runtime.KeepAlive(alive)
 	}
 }
 

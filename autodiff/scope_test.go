@@ -151,7 +151,9 @@ func TestReleasedOnTheWay(t *testing.T) {
 	if n := after.Tensors - before.Tensors; n != 1 {
 		t.Errorf("%d more device tensors after the walk, expected 1, the gradient", n)
 	}
-	runtime.KeepAlive(chain)
+	for _, alive := range []any{x, chain, loss} { // what was counted before the walk
+		runtime.KeepAlive(alive)
+	}
 	if got := data(t, g[0]); got[0] != 1 {
 		t.Errorf("got %v", got[0])
 	}

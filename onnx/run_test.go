@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -122,6 +123,8 @@ func TestMemory(t *testing.T) {
 	if after := usage(); after.Tensors != before.Tensors || after.InUse != before.InUse {
 		t.Errorf("%d tensors of %d bytes at the end, before %d of %d", after.Tensors, after.InUse, before.Tensors, before.InUse)
 	}
+	runtime.KeepAlive(x) // it is in what was counted before
+	runtime.KeepAlive(p)
 }
 
 func TestOutputsBelongToTheScopeOfInputs(t *testing.T) {
