@@ -164,43 +164,31 @@ func packedLine(elements int64) int64 { return (2*elements + copyBytes - 1) &^ (
 // The copy engine takes no strides that are 0 or less, or of 1 TB.
 func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bool) {
 	ld := &m.k.Body[m.operand(i)]
-	if ld.Op != kernel.OpLoad || len(m.side(i)) > 1 || len(m.form.reduced) != 1 || len(m.form.batch) > 1 {
+	if ld.Op != kernel.OpLoad {
 		return t, false
 	}
-	arg, axis := int(ld.Imm), -1 // of one line
-	if len(m.side(i)) == 1 {
-		axis = m.side(i)[0]
-	}
-	a, o := &m.k.Args[arg], &l.Args[arg]
-	stride := func(axis int) int64 {
-		if axis < 0 || a.Access[axis] == kernel.Broadcast {
-			return 0
-		}
-		return 2 * o.Strides[axis]
-	}
-	count := func(axis int) int64 {
-		if axis < 0 {
-			return 1
-		}
-		return l.Extents[axis]
-	}
-	k := m.form.reduced[0]
-	near, across := k, axis
-	t = lying{arg: arg, base: base[arg] + uint64(2*o.Offset), turned: a.Access[k] != kernel.Unit}
-	if t.turned {
-		near, across = axis, k
-	}
-	if near < 0 || a.Access[near] != kernel.Unit || t.base%16 != 0 {
+	arg := int(ld.Imm)
+	group, one := m.asOneAxis(l, arg, m.form.reduced)
+	side, oneToo := m.asOneAxis(l, arg, m.side(i))
+	batch, oneAsWell := m.asOneAxis(l, arg, m.form.batch)
+	if !one || !oneToo || !oneAsWell {
 		return t, false
 	}
-	t.extents = [3]int64{l.Extents[near], count(across), 1}
-	t.strides = [2]int64{stride(across), stride(across) * count(across)}
-	if count(across) == 1 { // whatever its stride
-		t.strides[0] = (2*l.Extents[near] + 15) &^ 15
-		t.strides[1] = t.strides[0]
+	t = lying{arg: arg, base: base[arg] + uint64(2*l.Args[arg].Offset)}
+	near, across := group, side
+	if t.turned = group.stride != 1; t.turned {
+		near, across = side, group
 	}
-	if len(m.form.batch) == 1 && l.Extents[m.form.batch[0]] > 1 {
-		t.extents[2], t.strides[1] = l.Extents[m.form.batch[0]], stride(m.form.batch[0])
+	if near.stride != 1 || t.base%16 != 0 {
+		return t, false
+	}
+	t.extents = [3]int64{near.extent, across.extent, batch.extent}
+	t.strides = [2]int64{2 * across.stride, 2 * batch.stride}
+	if across.extent == 1 { // whatever its stride
+		t.strides[0] = (2*near.extent + 15) &^ 15
+	}
+	if batch.extent == 1 {
+		t.strides[1] = t.strides[0] * across.extent
 	}
 	for _, s := range t.strides {
 		if s%16 != 0 || m.target.hopper() && (s <= 0 || s >= 1<<40) {
@@ -208,6 +196,39 @@ func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bo
 		}
 	}
 	return t, true
+}
+
+// oneAxis is an axis that some of a launch are for an argument.
+type oneAxis struct {
+	extent int64
+	stride int64 // elements from one to the next: of a single one 1 if the kernel says so, else 0
+}
+
+// asOneAxis reports whether the elements of an argument along axes lie as if they were one:
+// those in front of the last step over all that is behind them.
+func (m *Module) asOneAxis(l *kernel.Launch, arg int, axes []int) (a oneAxis, ok bool) {
+	a.extent = extent(l, axes)
+	access, strides := m.k.Args[arg].Access, l.Args[arg].Strides
+	if n := len(axes); n > 0 && access[axes[n-1]] == kernel.Unit {
+		a.stride = 1
+	}
+	next, found := int64(0), false // what the axis in front has to step over
+	for i := len(axes) - 1; i >= 0; i-- {
+		n, stride := l.Extents[axes[i]], int64(0)
+		if n == 1 {
+			continue
+		}
+		if access[axes[i]] != kernel.Broadcast {
+			stride = strides[axes[i]]
+		}
+		if !found {
+			a.stride, found = stride, true
+		} else if stride != next {
+			return a, false
+		}
+		next = stride * n
+	}
+	return a, true
 }
 
 // liesTurned reports whether what an operand is computed from lies with neighbouring
