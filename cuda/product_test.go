@@ -44,6 +44,16 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 	}
+	// Codes, which few rows decode on their way, and many beforehand.
+	for _, size := range [][4]int64{{1, 4096, 4096, 32}, {5, 1088, 72, 64}, {64, 512, 1000, 128}, {200, 256, 136, 16}} {
+		for _, t16 := range []ir.DType{ir.BF16, ir.F16} {
+			for _, s := range ptxtest.CodedMatrices(t16, size[0], size[1], size[2], size[3]) {
+				if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
+					t.Errorf("%s: %v", s.Name, err)
+				}
+			}
+		}
+	}
 	// Tiles of all widths, with what a training step stores turned.
 	for _, s := range stepProducts(256) {
 		if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
@@ -134,7 +144,12 @@ func checkMatrix(d *device, c *ptxtest.Case) error {
 			continue
 		}
 		got := outs[i]
-		k := float64(c.Launch.Extents[slices.Index(c.Kernel.Axes, kernel.Reduced)])
+		k := 1.0
+		for axis, kind := range c.Kernel.Axes {
+			if kind == kernel.Reduced {
+				k *= float64(c.Launch.Extents[axis])
+			}
+		}
 		worst, at := 0.0, 0
 		for j := range len(got) / b.Type.Size() {
 			x, y := floatAt(b.Type, got, j), floatAt(b.Type, want[i], j)

@@ -34,7 +34,7 @@ func runHopper(t testing.TB, c *ptxtest.Case, cols int64) (out [][]byte, name st
 		z := m.reduceSizes(c.Launch)
 		z.rows, z.cols, z.items = extent(c.Launch, m.form.rows), extent(c.Launch, m.form.cols), extent(c.Launch, m.form.batch)
 		var x, w lying
-		if x, w, err = m.located(plan, c.Launch, base); err == nil {
+		if x, w, err = m.located(plan, c.Launch, base, -1); err == nil {
 			if w.turned && cols%64 != 0 {
 				cols = 64
 			}

@@ -231,6 +231,9 @@ func (m *Module) matrixEntry(f matrixForm) (*Entry, error) {
 
 func (m *Module) warpEntry(f warpForm) (*Entry, error) {
 	name := fmt.Sprintf("warps%dx%d_%dx%d_%s%s%s", f.rows, f.cols, f.depth, f.stages, mark(f.turnX), mark(f.turnZ), mark(f.pairs))
+	if f.computed {
+		name += "_computed" + mark(f.full)
+	}
 	return m.entry(name, warpThreads, func() (*emitter, error) { return emitWarps(m.k, m.form, m.unit, f) })
 }
 

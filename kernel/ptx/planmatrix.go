@@ -34,13 +34,22 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	if z.items > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	if axis := m.packedApart(l, base); axis >= 0 {
+	f, warps := warpForm{}, !m.target.hopper() || min(z.rows, z.cols) <= thinHopper
+	if warps {
+		f = m.warpFormFor(z)
+		f.computed = f.thin && m.computes(l, base, f.many)
+	}
+	skip := -1 // operand that is not packed, wherever it lies
+	if f.computed {
+		skip = f.many
+	}
+	if axis := m.packedApart(l, base, skip); axis >= 0 {
 		return m.halveAlong(axis, p, l, base, m.planMatrix)
 	}
-	if m.target.hopper() && min(z.rows, z.cols) > thinHopper {
-		return m.planHopper(p, l, base, z)
+	if warps {
+		return m.planWarpForm(p, l, base, z, f)
 	}
-	return m.planWarps(p, l, base, z)
+	return m.planHopper(p, l, base, z)
 }
 
 // thinHopper is how many rows or columns a product has at least in Hopper's form. One with
@@ -58,7 +67,7 @@ func (m *Module) planHopper(p *Plan, l *kernel.Launch, base []uint64, z sizes) e
 	if z.unitTiles(matrixRows, matrixWidths[0]) > math.MaxInt32 {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	x, z1, err := m.located(p, l, base)
+	x, z1, err := m.located(p, l, base, -1)
 	if err != nil {
 		return err
 	}
@@ -112,10 +121,14 @@ func (o lying) boxes(lines int) TensorMap {
 	return t
 }
 
-// located finds both operands, or adds steps that compute them to where they are found then.
-func (m *Module) located(p *Plan, l *kernel.Launch, base []uint64) (x, z lying, err error) {
+// located finds both operands but one that is skipped, if any is, or adds steps that compute
+// them to where they are found then.
+func (m *Module) located(p *Plan, l *kernel.Launch, base []uint64, skip int) (x, z lying, err error) {
 	room := int64(0) // of scratch memory: what other launches of the plan had there is done with
 	for i, to := range []*lying{&x, &z} {
+		if i == skip {
+			continue
+		}
 		var ok bool
 		if *to, ok = m.inPlace(l, base, i); ok {
 			continue
@@ -134,10 +147,13 @@ func (m *Module) located(p *Plan, l *kernel.Launch, base []uint64) (x, z lying, 
 const packLimit = 1 << 30
 
 // packedApart is an axis that a launch is to be halved along, as an operand that is packed
-// would be larger than the limit; -1 if none is, or it has one line.
-func (m *Module) packedApart(l *kernel.Launch, base []uint64) int {
+// would be larger than the limit; -1 if none is, or it has one line. An operand may be skipped.
+func (m *Module) packedApart(l *kernel.Launch, base []uint64, skip int) int {
 	most, axis := m.packLimit, -1
 	for i := range 2 {
+		if i == skip {
+			continue
+		}
 		if _, ok := m.inPlace(l, base, i); ok || m.packedBytes(l, i) <= most {
 			continue
 		}

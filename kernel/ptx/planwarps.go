@@ -4,11 +4,6 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// planWarps launches a product in the form of a warp: a block for each tile.
-func (m *Module) planWarps(p *Plan, l *kernel.Launch, base []uint64, z sizes) error {
-	return m.planWarpForm(p, l, base, z, m.warpFormFor(z))
-}
-
 // warpFormFor decides in which tiles a product runs: in large ones, if that leaves no
 // multiprocessor without.
 func (m *Module) warpFormFor(z sizes) warpForm {
@@ -38,22 +33,64 @@ func (m *Module) thinForm(z sizes) warpForm {
 	for many > 32 && tiles() < 2*m.target.sms() || many > 16 && tiles() < m.target.sms()*2/3 {
 		many /= 2
 	}
-	f := warpForm{rows: few, cols: many, down: 1, across: min(4, many/16), depth: 256}
+	f := warpForm{thin: true, many: 1, rows: few, cols: many, down: 1, across: min(4, many/16), depth: 256}
 	for f.slab() > thinSlab {
 		f.depth /= 2
 	}
 	if z.cols < z.rows {
-		f.rows, f.cols, f.down, f.across = f.cols, f.rows, f.across, f.down
+		f.many, f.rows, f.cols, f.down, f.across = 0, f.cols, f.rows, f.across, f.down
 	}
 	return f
 }
 
+// longComputed is how many instructions compute an element of an operand on its way to a
+// slab at most: the text has them for each element of a thread's part of a slab.
+const longComputed = 64
+
+// computes reports whether an operand of a thin product is computed where it is multiplied:
+// from what lies in vectors along the group, by instructions that note no fault.
+func (m *Module) computes(l *kernel.Launch, base []uint64, i int) bool {
+	if _, ok := m.inPlace(l, base, i); ok || len(m.side(i)) > 1 {
+		return false
+	}
+	args := map[int]bool{}
+	m.argsOf(args, m.operand(i))
+	if len(args) == 0 || !m.neighbours(copyHalves, l, base, args, m.form.reduced) {
+		return false
+	}
+	instructions := 0
+	for r, needed := range m.k.Closure(m.operand(i)) {
+		if !needed {
+			continue
+		}
+		instructions++
+		switch in := &m.k.Body[r]; in.Op {
+		case kernel.OpGather, kernel.OpIndex, kernel.OpScan, kernel.OpReduce:
+			return false
+		case kernel.OpDiv, kernel.OpRem:
+			if !in.Type.IsFloat() {
+				return false
+			}
+		}
+	}
+	return instructions <= longComputed
+}
+
+// planWarpForm launches a product in the form of a warp: a block for each tile.
 func (m *Module) planWarpForm(p *Plan, l *kernel.Launch, base []uint64, z sizes, f warpForm) error {
 	n := z.unitTiles(int64(f.rows), int64(f.cols))
 	if n > maxBlocks {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	x, z1, err := m.located(p, l, base)
+	skip := -1
+	if f.computed {
+		skip = f.many
+		f.full = z.cols%int64(f.cols) == 0
+		if skip == 0 {
+			f.full = z.rows%int64(f.rows) == 0
+		}
+	}
+	x, z1, err := m.located(p, l, base, skip)
 	if err != nil {
 		return err
 	}

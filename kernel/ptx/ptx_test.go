@@ -390,7 +390,7 @@ func TestMatrixText(t *testing.T) {
 // product of bf16 or f16 is one of a warp's matrix units.
 func TestWarpText(t *testing.T) {
 	for _, target := range warpTargets {
-		for _, s := range ptxtest.Matrices(33, 77, 51) {
+		for _, s := range append(ptxtest.Matrices(33, 77, 51), ptxtest.CodedMatrices(ir.F16, 3, 128, 72, 32)...) {
 			c := s.Shape()
 			m, err := Generate(c.Kernel, target)
 			if err != nil {

@@ -21,6 +21,10 @@ type warpForm struct {
 	stages       int // slabs of the ring, at least 2
 	turnX, turnZ bool
 	pairs        bool // see unitEmitter
+	// Of a thin product the operand with the many lines may be computed on its way to a slab,
+	// see warpComputed; full says that no tile has lines of it then that lie outside.
+	thin, computed, full bool
+	many                 int // that operand
 }
 
 // warpForms are the tiles: one that multiplies most for what it reads, and one of which there
@@ -43,6 +47,10 @@ func (f warpForm) slab() int { return 2 * f.depth * (f.rows + f.cols) }
 // ring gives a form as many slabs as leave room for two blocks on a multiprocessor, of
 // whose shared memory a block takes 1 KB besides.
 func (f warpForm) ring(shared int) warpForm {
+	if f.computed { // what is on its way is in registers
+		f.stages = 2
+		return f
+	}
 	f.stages = max(2, min(7, (shared/2-1<<10)/f.slab()))
 	return f
 }
@@ -73,6 +81,8 @@ type warpEmitter struct {
 	base  reg     // shared address of the ring, and
 	end   reg     // of what lies behind it
 	left  reg     // steps of the group from the next slab to copy on, 32 bits
+
+	computed *warpComputed // the operand that is, or nil
 }
 
 // warpSide is an operand: the rows of the first one, the columns of the second.
@@ -82,12 +92,12 @@ type warpSide struct {
 	lines  int // of the tile
 	own    int // of a warp
 	shape  slabShape
-	at     int // bytes of a slab before this operand's part
-	line   reg // first line of the warp in the tile
-	origin reg // and of the tile in the matrix
-	extent reg // lines there are
-	copies *warpCopies
-	where  []reg // see readers
+	at     int         // bytes of a slab before this operand's part
+	line   reg         // first line of the warp in the tile
+	origin reg         // and of the tile in the matrix
+	extent reg         // lines there are
+	copies *warpCopies // nil if it is computed
+	where  []reg       // see readers
 }
 
 // emitWarps writes one variant of a product.
@@ -99,7 +109,9 @@ func emitWarps(k *kernel.Kernel, p *product, unit ir.DType, form warpForm) (*emi
 		return nil, err
 	}
 	done := e.label()
-	e.multiply(done)
+	if err := e.multiply(done); err != nil {
+		return nil, err
+	}
 	for i, acc := range e.acc {
 		first := e.to(b32, "add.u32", e.sides[0].line, fmt.Sprint(16*i))
 		col := e.to(b64, "add.s64", e.col0, e.to(b64, "cvt.u64.u32", e.sides[1].line))
@@ -139,15 +151,19 @@ func (e *warpEmitter) begin() {
 		if s.turned {
 			s.shape = slabShape{rows: f.depth, vectors: s.lines / copyHalves}
 		}
-		s.copies = e.newWarpCopies(s, batch)
+		if e.f.computed && s.number == e.f.many {
+			e.computed = e.newWarpComputed(s)
+		} else {
+			s.copies = e.newWarpCopies(s, batch)
+		}
 		e.readers(s)
 	}
 }
 
 // multiply runs over the group and leaves the sums in acc. While a warp multiplies a slab
 // those behind it are on their way; what it multiplies next is in registers when it begins.
-// Warps that have no part of the tile copy until the group has ended, and go to done.
-func (e *warpEmitter) multiply(done string) {
+// Warps that have no part of the tile bring slabs until the group has ended, and go to done.
+func (e *warpEmitter) multiply(done string) error {
 	e.acc = make([][]reg, e.sides[0].own/16)
 	for i := range e.acc {
 		e.acc[i] = make([]reg, e.sides[1].own/2)
@@ -158,47 +174,107 @@ func (e *warpEmitter) multiply(done string) {
 	e.left = e.to(b32, "cvt.u32.u64", e.group)
 	slabs := e.to(b32, "div.u32", e.to(b32, "add.u32", e.left, fmt.Sprint(e.f.depth-1)), fmt.Sprint(e.f.depth))
 	used, fill := e.to(b32, "mov.b32", e.base), e.to(b32, "mov.b32", e.base)
-	for range e.f.stages - 1 {
-		e.copySlab(fill)
-		e.nextSlab(fill)
+	held, err := e.fillRing(fill)
+	if err != nil {
+		return err
 	}
 	e.awaitSlab()
-	if e.f.warps() < warpThreads/32 {
-		multiplies, copies := e.label(), e.label()
-		e.opIf(e.to(pred, "setp.lt.u32", e.warp, fmt.Sprint(e.f.warps())), "bra", multiplies)
-		e.place(copies)
-		e.copySlab(fill)
+	// A turn for each slab, and a loop of as many turns as there are slabs in registers.
+	turns := func(turn func() error) error {
+		loop, over := e.label(), e.label()
+		e.place(loop)
+		for i := range max(1, len(held)) {
+			if err := e.bringSlab(fill, held, i); err != nil {
+				return err
+			}
+			if err := turn(); err != nil {
+				return err
+			}
+			e.op("sub.u32", slabs, slabs, "1")
+			more := e.to(pred, "setp.ne.u32", slabs, "0")
+			if i+1 < len(held) {
+				e.opUnless(more, "bra", over)
+			} else {
+				e.opIf(more, "bra", loop)
+			}
+		}
+		e.place(over)
+		return nil
+	}
+	// Behind the barrier all warps have read the slab in use, which is filled next.
+	next := func() {
 		e.awaitSlab()
 		e.op("mov.b32", fill, used)
 		e.nextSlab(used)
-		e.op("sub.u32", slabs, slabs, "1")
-		e.opIf(e.to(pred, "setp.ne.u32", slabs, "0"), "bra", copies)
+	}
+	if e.f.warps() < warpThreads/32 {
+		multiplies := e.label()
+		e.opIf(e.to(pred, "setp.lt.u32", e.warp, fmt.Sprint(e.f.warps())), "bra", multiplies)
+		if err := turns(func() error { next(); return nil }); err != nil {
+			return err
+		}
 		e.op("bra", done)
 		e.place(multiplies)
 	}
-	held := e.newFragments()
-	e.readStep(used, 0, held)
-	loop := e.label()
-	e.place(loop)
-	e.copySlab(fill)
-	now := held
-	for step := range e.f.depth / warpStep {
-		next := held
-		if step+1 < e.f.depth/warpStep {
-			next = e.newFragments()
-			e.readStep(used, step+1, next)
-		} else {
-			// Behind the barrier all warps have read the slab in use, which is filled next.
-			e.awaitSlab()
-			e.op("mov.b32", fill, used)
-			e.nextSlab(used)
-			e.readStep(used, 0, next)
+	now := e.newFragments()
+	e.readStep(used, 0, now)
+	first := now
+	return turns(func() error {
+		for step := range e.f.depth / warpStep {
+			then := first
+			if step+1 < e.f.depth/warpStep {
+				then = e.newFragments()
+				e.readStep(used, step+1, then)
+			} else {
+				next()
+				e.readStep(used, 0, then)
+			}
+			e.multiplyStep(now)
+			now = then
 		}
-		e.multiplyStep(now)
-		now = next
+		return nil
+	})
+}
+
+// fillRing begins to bring the first slabs, all but one of the ring. It returns what was read
+// of those behind them that are computed from registers.
+func (e *warpEmitter) fillRing(fill reg) (held []heldSlab, err error) {
+	if e.computed == nil {
+		for range e.f.stages - 1 {
+			e.copySlab(fill)
+			e.nextSlab(fill)
+		}
+		return nil, nil
 	}
-	e.op("sub.u32", slabs, slabs, "1")
-	e.opIf(e.to(pred, "setp.ne.u32", slabs, "0"), "bra", loop)
+	var first []heldSlab
+	for range e.f.stages - 1 {
+		first = append(first, e.hold(e.computed.next()))
+	}
+	for range e.computed.held() {
+		held = append(held, e.hold(e.computed.next()))
+	}
+	for _, h := range first {
+		e.copySlab(fill)
+		if err := e.computed.put(fill, h); err != nil {
+			return nil, err
+		}
+		e.nextSlab(fill)
+	}
+	return held, nil
+}
+
+// bringSlab begins to bring a slab: what is computed was read by the i-th of the last turns,
+// and that of as many turns on is read now.
+func (e *warpEmitter) bringSlab(fill reg, held []heldSlab, i int) error {
+	e.copySlab(fill)
+	if e.computed == nil {
+		return nil
+	}
+	if err := e.computed.put(fill, held[i]); err != nil {
+		return err
+	}
+	e.keep(held[i], e.computed.next())
+	return nil
 }
 
 // nextSlab goes to the slab behind.

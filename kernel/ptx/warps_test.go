@@ -106,8 +106,6 @@ func near(t ir.DType, got, want float64, terms int64) bool {
 	return math.Abs(got-want) <= math.Abs(want)*step+float64(terms)*0x1p-22
 }
 
-func group16(s ptxtest.Spec) int64 { return s.Extents[strings.IndexByte(s.Axes, 'r')] }
-
 // TestWarpProducts: products on matrix units of a warp are near those in f64, and their bits
 // are the same in every tile and on every device, at all sizes and with whatever surrounds
 // them.
@@ -135,7 +133,7 @@ func TestWarpProducts(t *testing.T) {
 				first, plan := runWarps(t, c, warpTargets[i%len(warpTargets)], nil)
 				for arg, b := range c.Buffers {
 					for j := 0; b.Out && j < b.Size()/b.Type.Size(); j++ {
-						if got := floatIn(b.Type, first[arg], j); !near(b.Type, got, want[arg][j], group16(s)) {
+						if got := floatIn(b.Type, first[arg], j); !near(b.Type, got, want[arg][j], s.Group()) {
 							t.Fatalf("%s: element %d is %v, expected %v", plan.Steps[len(plan.Steps)-1].Entry.Name, j, got, want[arg][j])
 						}
 					}
@@ -386,16 +384,16 @@ func TestWarpBarriers(t *testing.T) {
 // ones, and those of few rows or columns have all of these in a tile, and tiles enough; no
 // form takes more shared memory than a device gives.
 func TestWarpFormFor(t *testing.T) {
-	thin := func(rows, cols, down, across, depth int) warpForm {
-		return warpForm{rows: rows, cols: cols, down: down, across: across, depth: depth}
+	thin := func(many, rows, cols, down, across, depth int) warpForm {
+		return warpForm{thin: true, many: many, rows: rows, cols: cols, down: down, across: across, depth: depth}
 	}
 	for _, c := range []struct {
 		m, n, batch int64
 		want        warpForm
 	}{
 		{4096, 4096, 1, warpForms.large}, {512, 512, 8, warpForms.large}, {1024, 1024, 1, warpForms.small}, {256, 4096, 1, warpForms.small}, {65, 65536, 1, warpForms.large},
-		{1, 2048, 1, thin(16, 16, 1, 1, 256)}, {1, 8192, 1, thin(16, 32, 1, 2, 256)}, {16, 65536, 1, thin(16, 128, 1, 4, 64)}, {17, 65536, 1, thin(32, 128, 1, 4, 64)},
-		{64, 4096, 1, thin(64, 32, 1, 2, 128)}, {64, 2048, 1, thin(64, 16, 1, 1, 128)}, {4096, 1, 1, thin(32, 16, 2, 1, 256)}, {65536, 32, 1, thin(128, 32, 4, 1, 64)}, {1, 1, 1000, thin(16, 16, 1, 1, 256)},
+		{1, 2048, 1, thin(1, 16, 16, 1, 1, 256)}, {1, 8192, 1, thin(1, 16, 32, 1, 2, 256)}, {16, 65536, 1, thin(1, 16, 128, 1, 4, 64)}, {17, 65536, 1, thin(1, 32, 128, 1, 4, 64)},
+		{64, 4096, 1, thin(1, 64, 32, 1, 2, 128)}, {64, 2048, 1, thin(1, 64, 16, 1, 1, 128)}, {4096, 1, 1, thin(0, 32, 16, 2, 1, 256)}, {65536, 32, 1, thin(0, 128, 32, 4, 1, 64)}, {1, 1, 1000, thin(1, 16, 16, 1, 1, 256)},
 	} {
 		m := &Module{target: Target{Major: 8, Multiprocessors: 108}}
 		if f := m.warpFormFor(sizes{rows: c.m, cols: c.n, items: c.batch}); f != c.want {

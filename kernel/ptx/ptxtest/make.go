@@ -37,6 +37,17 @@ type Spec struct {
 	Raw     func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref
 }
 
+// Group is how many elements are reduced for a result.
+func (s Spec) Group() int64 {
+	n := int64(1)
+	for i, axis := range s.Axes {
+		if axis == 'r' {
+			n *= s.Extents[i]
+		}
+	}
+	return n
+}
+
 // Make builds the case. It panics on a malformed spec: specs are test code.
 func (s Spec) Make() *Case { return s.build(true) }
 

@@ -137,10 +137,5 @@ func surroundedMatrices(t ir.DType, m, k, n int64) []Spec {
 		Name: "batches along two axes", Axes: "ppprp", Extents: []int64{2, 2, m, k, n}, In: []Arg{in("x", "sssub"), in("z", "ssbsu")}, Out: []Arg{{Name: "y", Type: t, Axes: "sssbu"}},
 		Text: "y = reduce_dot(x, z)",
 	}}
-	for i := range out {
-		s := &out[i]
-		s.Kernel, s.Class, s.Compute = fmt.Sprintf("%s %s", s.Name, t), "matrix", ir.F32
-		s.Name = fmt.Sprintf("%s %dx%dx%d", s.Kernel, m, k, n)
-	}
-	return out
+	return finish(out, t, fmt.Sprintf("%dx%dx%d", m, k, n))
 }
