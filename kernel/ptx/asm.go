@@ -48,12 +48,14 @@ type asm struct {
 	slots      []slot
 	slotRegs   map[slot]reg
 	consts     map[string]reg
-	// pairs are the words that hold two half registers, as far as nothing branched since.
+	// pairs are the words that hold two half registers, or were made of words, and bytes the
+	// registers that hold a byte of one, as far as nothing branched since.
 	pairs map[string]reg
+	bytes map[reg]byteOf
 }
 
 func newAsm() *asm {
-	return &asm{slotRegs: map[slot]reg{}, consts: map[string]reg{}, pairs: map[string]reg{}}
+	return &asm{slotRegs: map[slot]reg{}, consts: map[string]reg{}, pairs: map[string]reg{}, bytes: map[reg]byteOf{}}
 }
 
 func (a *asm) reg(c class) reg {
@@ -130,9 +132,15 @@ func (a *asm) label() string {
 	return fmt.Sprintf("L%d", a.labels)
 }
 
+// forget is for where words may change.
+func (a *asm) forget() {
+	clear(a.pairs)
+	clear(a.bytes)
+}
+
 func (a *asm) place(label string) {
 	fmt.Fprintf(&a.body, "%s:\n", label)
-	clear(a.pairs)
+	a.forget()
 }
 
 // note appends a comment; golden files are read by people.

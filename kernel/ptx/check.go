@@ -129,7 +129,7 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 		return need(4, t, t, t, pred)
 	case "shl", "shr":
 		return need(3, t, t, b32)
-	case "bfe":
+	case "bfe", "prmt":
 		return need(4, t, t, b32, b32)
 	case "bfi":
 		return need(5, t, t, t, b32, b32)

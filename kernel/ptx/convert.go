@@ -64,6 +64,8 @@ func (a *asm) toBool(from ir.DType, x reg) (reg, error) {
 
 func (a *asm) floatToFloat(from, to ir.DType, x reg) (reg, error) {
 	switch {
+	case from == to:
+		return x, nil
 	case from == ir.F32 && to == ir.F64:
 		return a.to(b64, "cvt.f64.f32", x), nil
 	case from == ir.F64 && to == ir.F32:
@@ -125,6 +127,9 @@ func (a *asm) floatToInt(from, to ir.DType, x reg) (reg, error) {
 }
 
 func (a *asm) intToFloat(from, to ir.DType, x reg) (reg, error) {
+	if b, ok := a.bytes[x]; ok && to != ir.F64 {
+		return a.floatToFloat(ir.F32, to, a.byteToFloat(b))
+	}
 	switch to {
 	case ir.F32, ir.F64:
 		return a.to(classOf(to), "cvt.rn"+suffix(to)+suffix(from), x), nil

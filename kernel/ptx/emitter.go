@@ -21,7 +21,9 @@ type emitter struct {
 	ptr    []reg              // per argument: address at outer depth
 	word   int                // bytes of one register of a reduction's state in memory
 	halves map[kernel.Ref]halfOp
-	lookup *lookup // looked up in the table at the start of dynamic shared memory
+	// Operations on bytes, which are done in words where elements are.
+	byteOps map[kernel.Ref]byteOp
+	lookup  *lookup // looked up in the table at the start of dynamic shared memory
 	// scan returns a scan up to the element whose value is given.
 	scan func(in *kernel.Instr, r kernel.Ref, v, guard reg) reg
 	// The reduced axes are [fromAxis,toAxis).
@@ -53,7 +55,7 @@ type tile struct {
 }
 
 func newEmitter(k *kernel.Kernel) *emitter {
-	e := &emitter{asm: newAsm(), k: k, stage: k.Stages(), outer: map[kernel.Ref]reg{}, ptr: make([]reg, len(k.Args)), along: -1}
+	e := &emitter{asm: newAsm(), k: k, stage: k.Stages(), outer: map[kernel.Ref]reg{}, byteOps: bytesOf(k), ptr: make([]reg, len(k.Args)), along: -1}
 	e.fromAxis, e.toAxis = k.ReducedAxes()
 	return e
 }
@@ -174,11 +176,15 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 				t.vals[r] = e.look(t)
 				continue
 			}
-			if e.evalHalf(r, t) {
+			if e.evalHalf(r, t) || e.evalBytes(r, t) {
 				continue
 			}
 			vals := make([]reg, t.n)
 			for l := range vals {
+				if l > 0 && e.sameAsFirst(in, t, l) {
+					vals[l] = vals[0]
+					continue
+				}
 				v, err := e.instr(in, t, l)
 				if err != nil {
 					return fmt.Errorf("%%%d: %w", r, err)
@@ -192,6 +198,17 @@ func (e *emitter) evalTile(refs []kernel.Ref, t *tile) error {
 		e.place(label)
 	}
 	return nil
+}
+
+// sameAsFirst reports whether an instruction gives for an element of a tile what it gives for
+// the first one: of the same operands, unless it tells elements apart.
+func (e *emitter) sameAsFirst(in *kernel.Instr, t *tile, lane int) bool {
+	if in.A == kernel.None || in.Op == kernel.OpDiv || in.Op == kernel.OpRem { // which may note a fault
+		return false
+	}
+	ok := true
+	in.Operands(func(r kernel.Ref) { ok = ok && e.value(r, t, lane) == e.value(r, t, 0) })
+	return ok
 }
 
 // rareAt returns the rare block that an instruction lies in, if it is long

@@ -42,6 +42,7 @@ func TestGolden(t *testing.T) {
 		"matrix":              ptxtest.Matrices(65, 77, 83)[0],
 		"matrix_gradient":     turnedSpec(ir.F32, 128, 72, 72),
 		"matrix_warps":        ptxtest.Matrices(33, 80, 24)[1],
+		"matrix_codes":        ptxtest.CodedMatrices(ir.BF16, 1, 128, 20, 32)[4],
 		"column_sum_split":    ptxtest.FirstAxis(300, 40, kernel.ColumnsTree)[0],
 	} {
 		t.Run(file, func(t *testing.T) {

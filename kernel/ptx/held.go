@@ -26,6 +26,7 @@ func (e *tiledEmitter) hold(tiles []*tile) []map[kernel.Ref][]reg {
 
 // keep moves what tiles have loaded into the registers of those before.
 func (e *tiledEmitter) keep(held []map[kernel.Ref][]reg, tiles []*tile) {
+	e.forget()
 	done := map[reg]bool{}
 	for i, t := range tiles {
 		for _, r := range e.loadsOf(t.refs) {

@@ -120,14 +120,17 @@ func (a *asm) unpack(t ir.DType, w reg) []reg {
 	out := make([]reg, 4)
 	for i := range out {
 		pos := [...]string{"0", "8", "16", "24"}[i]
-		if t == ir.I8 {
+		switch t {
+		case ir.I8:
 			out[i] = a.to(b32, "bfe.s32", w, pos, "8")
-			continue
+		default:
+			out[i] = a.to(b32, "bfe.u32", w, pos, "8")
 		}
-		out[i] = a.to(b32, "bfe.u32", w, pos, "8")
 		if t == ir.Bool {
 			out[i] = a.to(pred, "setp.ne.u32", out[i], "0")
+			continue
 		}
+		a.bytes[out[i]] = byteOf{w, i, t == ir.I8}
 	}
 	return out
 }
@@ -194,6 +197,9 @@ func (a *asm) pack(t ir.DType, vals []reg) reg {
 			a.pairs[key] = a.to(b32, "mov.b32", group(vals))
 		}
 		return a.pairs[key]
+	}
+	if word, ok := a.wordOf(vals); ok {
+		return word
 	}
 	word := reg("")
 	width := 32 / len(vals)

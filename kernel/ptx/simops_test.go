@@ -428,6 +428,19 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 			}
 			return x
 		}, nil
+	case "prmt":
+		return func(v [4]uint64) uint64 {
+			bytes, out := mask(v[0], 32)|v[1]<<32, uint64(0)
+			for i := range 4 {
+				sel := v[2] >> (4 * i) & 15
+				b := bytes >> (8 * (sel & 7)) & 0xff
+				if sel > 7 { // the sign of the byte
+					b = 0xff * (b >> 7)
+				}
+				out |= b << (8 * i)
+			}
+			return out
+		}, nil
 	case "bfi":
 		return func(v [4]uint64) uint64 {
 			m := uint64(1<<v[3]-1) << v[2]

@@ -36,7 +36,7 @@ func CodedMatrices(t ir.DType, m, k, n, block int64) []Spec {
 	}
 	halves := func(b *kernel.Builder, in []kernel.Ref) kernel.Ref {
 		shift := b.Op(kernel.OpMul, ir.U32, b.Convert(in[3], ir.U32), b.Const(ir.U32, 4)) // the second half lies in the high bits
-		word := b.Op(kernel.OpShr, ir.U32, b.Convert(in[0], ir.U32), shift)
+		word := b.Op(kernel.OpShr, ir.U32, b.Convert(in[0], ir.U32), b.Convert(b.Convert(shift, ir.U8), ir.U32))
 		code := b.Op(kernel.OpAnd, ir.U32, b.Convert(b.Convert(word, ir.U8), ir.U32), b.Const(ir.U32, 15))
 		return affine(b, []kernel.Ref{b.Convert(code, ir.U8), in[1], in[2]})
 	}

@@ -132,6 +132,25 @@ func chains(n int64) []Spec {
 			},
 		})
 	}
+	for _, t := range []ir.DType{ir.I8, ir.U8} { // on words of four
+		wide := map[ir.DType]ir.DType{ir.I8: ir.I32, ir.U8: ir.U32}[t]
+		out = append(out, Spec{
+			Name: "bits of bytes " + t.String(), Class: "chain", Axes: "pp", Extents: []int64{n/32 + 1, 37},
+			In:  []Arg{{Name: "x", Type: t, Axes: "su", Fill: Counting, Pad: 27}, {Name: "w", Type: t, Axes: "su", Pad: 27}, {Name: "c", Type: t, Axes: "ub"}},
+			Out: []Arg{{Type: t, Axes: "su", Pad: 27}, {Type: t, Axes: "su", Pad: 27}, {Type: t, Axes: "su", Pad: 27}, {Type: t, Axes: "su", Pad: 27}, {Type: ir.F32, Axes: "su", Pad: 27}, {Type: ir.BF16, Axes: "su", Pad: 27}},
+			Raw: func(b *kernel.Builder, in []kernel.Ref) []kernel.Ref {
+				do := func(op kernel.Op, x, y kernel.Ref) kernel.Ref {
+					return b.Convert(b.Op(op, wide, b.Convert(x, wide), b.Convert(y, wide)), t)
+				}
+				x, w, c := in[0], in[1], in[2]
+				a := do(kernel.OpAnd, x, w)
+				o := do(kernel.OpXor, do(kernel.OpOr, a, c), b.Const(wide, 0x1f5))
+				s := do(kernel.OpAnd, do(kernel.OpShr, x, c), b.Const(wide, 15))
+				other := do(kernel.OpShr, c, o) // by no one count
+				return []kernel.Ref{a, o, s, other, b.Convert(o, ir.F32), b.Convert(s, ir.BF16)}
+			},
+		})
+	}
 	for _, t := range []ir.DType{ir.I8, ir.U8, ir.I16, ir.U16} {
 		out = append(out, Spec{
 			Name: "chain " + t.String(), Class: "chain", Axes: "p", Extents: []int64{n + 5}, Compute: t.Compute(),
