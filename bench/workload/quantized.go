@@ -57,8 +57,34 @@ func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) stateStep {
 	}
 }
 
+// multiplyCodes multiplies x with all matrices, which are decoded on the way.
+func multiplyCodes(s []int, t ir.DType, d *sinter.Device) stateStep {
+	on := sinter.On(d)
+	x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
+	var weights []*sinter.Quantized
+	for i := range quantizedMatrices {
+		w := input{t: t, shape: []int{s[1], s[2]}}.make(on, uint64(2+i))
+		weights = append(weights, w.Quantize(quantizedScheme(s)))
+		w.Release()
+	}
+	return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
+		var out list
+		for _, q := range weights {
+			out = append(out, q.In(s).Linear(s.In(x)))
+		}
+		return out, nil
+	}
+}
+
 // Sizes are rows of x, outputs, inputs, bits, and the block or 0.
 var quantizedProducts = []op{
 	{group: "products", name: "linear_dynamic", label: quantizedLabel, cost: quantizedCost, state: multiplyDynamic,
 		cases: in(ir.F32, []int{1, 4096, 4096, 4, 32}, []int{1, 4096, 4096, 8, 0}, []int{1, 4096, 4096, 8, 32}, []int{1, 4096, 4096, 4, 128}, []int{4, 4096, 4096, 4, 32})},
+	{group: "products", name: "linear_codes", label: quantizedLabel, state: multiplyCodes, tiny: []int{2, 32, 64, 4, 32},
+		gpu: in(ir.BF16, []int{1, 4096, 4096, 4, 32}, []int{1, 4096, 4096, 8, 0}, []int{1, 14336, 4096, 4, 128}, []int{16, 4096, 4096, 4, 32}),
+		cost: func(s []int, t ir.DType) Cost {
+			c := quantizedCost(s, t)
+			c.Bytes *= quantizedMatrices
+			return c
+		}},
 }

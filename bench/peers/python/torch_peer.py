@@ -246,6 +246,32 @@ def linear_gelu(sizes, dtype):
 
 
 @inference
+def linear_codes(sizes, dtype):
+    """Eight products in one call, with what torch has for weights of so few bits."""
+    rows, out, inner, bits, block = sizes
+    x = values(dtype, rows, inner)
+    if bits == 8 and not block:
+        weights = [(torch.randint(-127, 128, (out, inner), dtype=torch.int8), values(dtype, out)) for _ in range(8)]
+
+        def linear(codes, scales):
+            return F.linear(x, codes.to(x.dtype)) * scales
+    elif bits == 4 and hasattr(torch.ops.aten, "_weight_int4pack_mm"):
+        def weight():
+            codes = torch.randint(0, 256, (out, inner // 2), dtype=torch.uint8)
+            return torch.ops.aten._convert_weight_to_int4pack(codes, 8), values(dtype, inner // block, out, 2)
+        try:
+            weights = [weight() for _ in range(8)]
+        except RuntimeError as e:
+            raise Skip(f"no products of 4 bits: {e}") from e
+
+        def linear(codes, scales):
+            return torch.ops.aten._weight_int4pack_mm(x, codes, block, scales)
+    else:
+        raise Skip(f"torch has no weights of {bits} bits in blocks of {block}")
+    return lambda: [linear(*w) for w in weights]
+
+
+@inference
 def conv2d(sizes, dtype):
     batch, cin, h, w, cout, kh, kw, stride, pad, groups = sizes
     x, k = values(dtype, batch, cin, h, w), values(dtype, cout, cin // groups, kh, kw)
@@ -400,7 +426,7 @@ def decode_llama(sizes, dtype):
 
 WORKLOADS = {f.__name__: f for f in (relu_mul_add, gelu_erf_mul, gelu_tanh_mul, sigmoid, chain10, adam, softmax, log_softmax, layer_norm, rms_norm,
                                      cross_entropy, sort, sort_rows, argsort, topk, topk_rows, cumsum, gather, scatter_add, gather_rows,
-                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, conv2d, attention, attention_gradient,
+                                     scatter_add_rows, searchsorted, unique, logcumsumexp, matmul, matmul_t, linear_gelu, linear_codes, conv2d, attention, attention_gradient,
                                      train_mlp, train_transformer, train_gpt2, decode_llama)}
 WORKLOADS.update({"sum": reduction(torch.sum), "mean": reduction(torch.mean), "max": reduction(torch.amax), "argmax": reduction(torch.argmax),
                   "matmul_packed": matmul, "train_mlp2": train_mlp})
