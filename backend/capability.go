@@ -45,13 +45,14 @@ type ByEngine interface {
 }
 
 // Tiler is a compiler that tells what belongs into the kernel of a product. One that runs
-// products on packed tiles takes everything: the operands of a
+// a product on packed tiles takes everything: the operands of the
 // contraction are laid out in panels by what computes them, so that views, casts and
 // scales before a product are evaluated once per panel element instead of once per
 // product, and in any layout; what follows it is evaluated on finished tiles.
 type Tiler interface {
-	// Tiles reports whether the contraction of a kernel runs so. It compiles nothing.
-	Tiles(k *kernel.Kernel) bool
+	// Tiles reports whether the contraction of a kernel runs so where its axes have these
+	// extents. It compiles nothing.
+	Tiles(k *kernel.Kernel, extents []int64) bool
 	// Apart reports whether a contraction of so many results is faster apart from what
 	// the kernel does beside: what follows may keep the units of products waiting, or
 	// they may not take the whole. It compiles nothing.

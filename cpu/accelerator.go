@@ -157,9 +157,9 @@ func (d *Device) prepare(launches []backend.Launch) {
 // Program is a kernel that an accelerator made ready.
 type Program any
 
-// Parter is an [Accelerator] on which a product may be faster apart from what surrounds it.
-type Parter interface {
-	// Apart answers for [backend.Tiler].
+// Tiler is an [Accelerator] that answers for [backend.Tiler].
+type Tiler interface {
+	Tiles(k *kernel.Kernel, extents []int64) bool
 	Apart(k *kernel.Kernel, results int64) bool
 }
 

@@ -87,13 +87,17 @@ func loadCode(level amd64.Level, k *kernel.Kernel, data []byte) (code, error) {
 // Apart reports whether a product is faster apart from what surrounds it; see
 // [backend.Tiler]. On processors it never is: they evaluate that in their caches.
 func (d *Device) Apart(k *kernel.Kernel, results int64) bool {
-	a, ok := d.opt.Accelerator.(Parter)
+	a, ok := d.opt.Accelerator.(Tiler)
 	return ok && a.Apart(k, results)
 }
 
 // Tiles reports whether the product of a kernel runs on packed tiles; see
 // [backend.Tiler].
-func (d *Device) Tiles(k *kernel.Kernel) bool {
+func (d *Device) Tiles(k *kernel.Kernel, extents []int64) bool {
+	if d.accelerated() {
+		a, ok := d.opt.Accelerator.(Tiler)
+		return ok && a.Tiles(k, extents)
+	}
 	level, ok := levels[d.opt.Generator]
-	return ok && !d.accelerated() && contract.Takes(onHost(k), level)
+	return ok && contract.Takes(onHost(k), level)
 }

@@ -55,6 +55,12 @@ func (g *gpu) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return p, nil
 }
 
+// Tiles reports whether the product of a kernel computes its operand with the many lines on
+// the way, where kernels of our own multiply.
+func (g *gpu) Tiles(k *kernel.Kernel, extents []int64) bool {
+	return g.library == nil && ptx.Tiles(k, g.target, extents)
+}
+
 // Apart reports whether the product of a kernel is faster apart from the rest.
 func (g *gpu) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, g.target, results) }
 

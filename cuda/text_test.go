@@ -56,6 +56,9 @@ func (x *texts) Compile(k *kernel.Kernel) (cpu.Program, error) {
 	return &textProgram{m, exe}, err
 }
 
+func (x *texts) Tiles(k *kernel.Kernel, extents []int64) bool {
+	return ptx.Tiles(k, x.target, extents)
+}
 func (x *texts) Apart(k *kernel.Kernel, results int64) bool { return ptx.Apart(k, x.target, results) }
 
 func (x *texts) Run(parts []cpu.Bound) (run int, err error) {

@@ -84,7 +84,7 @@ func (t *target) Tiles(p *lower.Piece) bool {
 		return false
 	}
 	k, _, err := p.Build()
-	return err == nil && tiler.Tiles(k)
+	return err == nil && tiler.Tiles(k, p.Extents)
 }
 
 // Apart reports whether the product of a piece is faster apart from the rest.

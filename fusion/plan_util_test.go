@@ -57,7 +57,7 @@ func newDeviceTarget(t testing.TB, opt cpu.Options) *deviceTarget {
 func (x *deviceTarget) Tiles(p *lower.Piece) bool {
 	k, _, err := p.Build()
 	tiler, ok := backend.As[backend.Tiler](x.d)
-	return err == nil && ok && tiler.Tiles(k)
+	return err == nil && ok && tiler.Tiles(k, p.Extents)
 }
 
 func (x *deviceTarget) Apart(p *lower.Piece) bool {

@@ -26,7 +26,7 @@ func (d tiling) As(target any) bool {
 	return false
 }
 
-func (tiling) Tiles(*kernel.Kernel) bool { return true }
+func (tiling) Tiles(*kernel.Kernel, []int64) bool { return true }
 
 // Where products run on packed tiles, what feeds them and what follows them is part
 // of their kernel, in any layout.

@@ -48,14 +48,20 @@ func (m *Module) thinForm(z sizes) warpForm {
 const longComputed = 64
 
 // computes reports whether an operand of a thin product is computed where it is multiplied:
-// from what lies in vectors along the group, by instructions that note no fault.
+// from what lies in vectors along the group.
 func (m *Module) computes(l *kernel.Launch, base []uint64, i int) bool {
-	if _, ok := m.inPlace(l, base, i); ok || len(m.side(i)) > 1 {
+	if _, ok := m.inPlace(l, base, i); ok {
 		return false
 	}
 	args := map[int]bool{}
 	m.argsOf(args, m.operand(i))
-	if len(args) == 0 || !m.neighbours(copyHalves, l, base, args, m.form.reduced) {
+	return len(args) > 0 && m.computable(i) && m.neighbours(copyHalves, l, base, args, m.form.reduced)
+}
+
+// computable reports whether an operand has one axis of lines, or none, and takes few
+// instructions, none of which may note a fault.
+func (m *Module) computable(i int) bool {
+	if len(m.side(i)) > 1 {
 		return false
 	}
 	instructions := 0
