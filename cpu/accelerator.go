@@ -113,10 +113,11 @@ func (d *Device) runNode(n *ir.Node, out []*entry) (done bool, err error) {
 // Preparer is an [Accelerator] that makes what programs need many at a time, for one that
 // takes long over it.
 type Preparer interface {
-	// Prepare is told of programs that are about to run for the first time. Arguments of
-	// which it is not known yet where they lie have no base: they will lie at a multiple
-	// of 256 bytes. What cannot be made is told when it runs.
-	Prepare(parts []Bound)
+	// Prepare is told of launches with programs that are about to run for the first time,
+	// and of the parts of each. Arguments of which it is not known yet where they lie have
+	// no base: they will lie at a multiple of 256 bytes. What cannot be made is told when
+	// it runs.
+	Prepare(launches [][]Bound)
 }
 
 // prepare tells an accelerator of the programs of launches that it was not told of.
@@ -125,15 +126,23 @@ func (d *Device) prepare(launches []backend.Launch) {
 	if !ok {
 		return
 	}
-	var parts []Bound
+	var news [][]Bound
 	for i := range launches {
+		fresh, parts := false, []Bound(nil)
+		for j := range launches[i].Pieces {
+			c := launches[i].Pieces[j].Kernel.(*compiledKernel)
+			fresh = fresh || !c.prepared && c.program != nil
+			c.prepared = true
+		}
+		if !fresh {
+			continue
+		}
 		for j := range launches[i].Pieces {
 			p := &launches[i].Pieces[j]
 			c := p.Kernel.(*compiledKernel)
-			if c.prepared || c.program == nil {
+			if c.program == nil {
 				continue
 			}
-			c.prepared = true
 			l := &kernel.Launch{Extents: p.Extents, Start: p.Start, Full: p.Full, Params: p.Params}
 			if slices.Contains(l.Extents, 0) {
 				continue
@@ -148,9 +157,12 @@ func (d *Device) prepare(launches []backend.Launch) {
 			}
 			parts = append(parts, Bound{c.program, c.k, l})
 		}
+		if len(parts) > 0 {
+			news = append(news, parts)
+		}
 	}
-	if len(parts) > 0 {
-		a.Prepare(parts)
+	if len(news) > 0 {
+		a.Prepare(news)
 	}
 }
 

@@ -439,12 +439,18 @@ func TestNative(t *testing.T) {
 // preparing is told of programs before they run.
 type preparing struct {
 	*remote
-	told [][]cpu.Bound
+	told [][]cpu.Bound // the parts of launches
+	asks int
 	runs int
 	late bool // a program ran of which it was not told
 }
 
-func (p *preparing) Prepare(parts []cpu.Bound) { p.told = append(p.told, parts) }
+var _ cpu.Preparer = (*preparing)(nil)
+
+func (p *preparing) Prepare(launches [][]cpu.Bound) {
+	p.told = append(p.told, launches...)
+	p.asks++
+}
 
 func (p *preparing) Run(parts []cpu.Bound) (int, error) {
 	p.runs++
@@ -505,10 +511,10 @@ func TestPreparing(t *testing.T) {
 			t.Fatal(got, errs, err)
 		}
 	}
-	if p.late || p.runs != 4 || len(p.told) != 1 || len(p.told[0]) != 2 {
+	if p.late || p.runs != 4 || p.asks != 1 || len(p.told) != 2 || len(p.told[0]) != 1 || len(p.told[1]) != 1 {
 		t.Fatalf("told of %v, %d runs, late %v", p.told, p.runs, p.late)
 	}
-	first, second := p.told[0][0].Launch, p.told[0][1].Launch
+	first, second := p.told[0][0].Launch, p.told[1][0].Launch
 	if first.Args[0].Base == nil || first.Args[1].Base != nil || second.Args[0].Base != nil || second.Extents[0] != 1 {
 		t.Errorf("told of %+v and %+v", first, second)
 	}

@@ -23,11 +23,37 @@ import (
 // TestDependentBits: random programs of many small kernels have the same bits whether or not
 // the kernels of their graphs are launched while the one before them runs.
 func TestDependentBits(t *testing.T) {
+	counts := sameBits(t, cuda.Options{NoDependentLaunch: true}, func(s cuda.Stats) int64 { return s.Dependent })
+	t.Log(counts)
+}
+
+// TestManyBits: they have the same bits whether or not kernels that do the same to many tensors
+// are one launch.
+func TestManyBits(t *testing.T) {
+	counts := sameBits(t, cuda.Options{NoManyLaunch: true}, func(s cuda.Stats) int64 { return s.Shared })
+	if t.Log(counts); counts.of == 0 {
+		t.Error("nothing shares a launch")
+	}
+}
+
+// bitCounts are what sameBits has seen.
+type bitCounts struct {
+	programs   int
+	graphs, of int64
+}
+
+func (c bitCounts) String() string {
+	return fmt.Sprintf("%d programs, %d graphs, %d of what is compared", c.programs, c.graphs, c.of)
+}
+
+// sameBits compares the bits of random programs without something and with it, which a device
+// counts.
+func sameBits(t *testing.T, off cuda.Options, count func(cuda.Stats) int64) (c bitCounts) {
 	keepOpen(t)
 	var stats []func() cuda.Stats // of the devices of the run
-	way := func(name string, off bool) metamorphic.Way {
+	way := func(name string, o cuda.Options) metamorphic.Way {
 		return metamorphic.Way{Name: name, Free: true, Repeat: 12, Open: func() (backend.Backend, error) {
-			d, err := cuda.New(cuda.Options{NoDependentLaunch: off})
+			d, err := cuda.New(o)
 			if err != nil {
 				return nil, err
 			}
@@ -35,10 +61,8 @@ func TestDependentBits(t *testing.T) {
 			return fusion.New(d, fusion.Options{}), nil
 		}}
 	}
-	without, with := way("without", true), way("with", false)
+	without, with := way("without", off), way("with", cuda.Options{})
 	end := time.Now().Add(*randomTime)
-	programs := 0
-	var graphs, dependent int64
 	for s := uint64(1); time.Now().Before(end); s++ {
 		o := irtest.Options{Nodes: 80, DTypes: []ir.DType{ir.F32, ir.F64, ir.BF16, ir.F16, ir.I64, ir.I32, ir.U8, ir.Bool}}
 		if s%3 == 0 {
@@ -51,10 +75,10 @@ func TestDependentBits(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", s, err, p)
 		}
-		programs++
+		c.programs++
 		for _, of := range stats {
-			if n := of().Dependent; n != 0 {
-				t.Fatalf("seed %d: %d dependent kernels where they are switched off", s, n)
+			if n := count(of()); n != 0 {
+				t.Fatalf("seed %d: %d of what is switched off", s, n)
 			}
 		}
 		stats = stats[:0]
@@ -64,14 +88,14 @@ func TestDependentBits(t *testing.T) {
 			t.Fatalf("seed %d: %s\n%s", s, what, p)
 		}
 		for _, of := range stats {
-			graphs, dependent = graphs+of().Graphs, dependent+of().Dependent
+			c.graphs, c.of = c.graphs+of().Graphs, c.of+count(of())
 		}
 		stats = stats[:0]
 	}
-	t.Logf("%d programs, %d graphs, %d dependent kernels", programs, graphs, dependent)
-	if graphs == 0 {
+	if c.graphs == 0 {
 		t.Error("no graphs")
 	}
+	return c
 }
 
 // chained makes a graph of a chain of kernels, each of which reads what the one before it

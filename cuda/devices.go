@@ -51,6 +51,9 @@ type Options struct {
 	// wait for its end before they touch memory, so that results are the same: this is for
 	// comparing times.
 	NoDependentLaunch bool
+	// NoManyLaunch keeps kernels that do the same to many tensors, as an optimizer does, from
+	// being one launch. That changes nothing but the time: this is for comparing.
+	NoManyLaunch bool
 	// Products says who multiplies matrices; kernels of our own by default. A library that
 	// is not installed is an error of New.
 	Products Products
@@ -107,6 +110,7 @@ type Stats struct {
 	Captured  int64 // graphs made
 	Changed   int64 // kernels of graphs that were given other addresses or scalars
 	Dependent int64 // kernels of graphs launched while the one before them ran; see [Options]
+	Shared    int64 // launches that were one with others; see [Options]
 	Products  int64 // computed by a library; see [Products]
 	Loaded    int64 // kernels compiled by the driver
 	Images    int64 // kernels loaded from the machine code of a bundle instead

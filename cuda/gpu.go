@@ -39,7 +39,13 @@ type gpu struct {
 	// refusals are the entries that the driver does not take.
 	refusals map[string]error
 	age      int        // how often all of them were dropped
-	plans    []*planned // of hold
+	plans    []*planned // of hold, and
+	groups   []group    // what of them runs together,
+	merged   []ptx.Step // the steps of a group, and
+	blocks   []uint32   // theirs
+	many     map[*ptx.Entry]*function
+	alone    map[*ptx.Entry]bool // whose launches the driver does not take together
+	noMany   bool
 	nodes    nodes
 	lost     *ir.Error
 	closed   bool
@@ -114,6 +120,7 @@ func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error),
 		if g.stream, err = g.ctx.NewStream(); err != nil {
 			return err
 		}
+		g.noMany = o.NoManyLaunch
 		g.batch.off, g.batch.dependent = o.NoGraphs, !o.NoDependentLaunch && g.ctx.HasProgrammaticEdges()
 		if o.Products != OwnProducts {
 			if err := g.openLibrary(openProducts, o.Products == CublasLtF32); err != nil {

@@ -113,7 +113,7 @@ func TestImages(t *testing.T) {
 			t.Error("code was loaded before it was needed")
 		}
 		if prepared {
-			g.Prepare(parts)
+			g.Prepare([][]cpu.Bound{parts})
 		}
 		if err := g.hold(parts, 0); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // from a hundredth of a second to seconds for each of them, on one. Plans are made for
 // where the arguments will lie; if that turns out otherwise another entry may be needed,
 // which is compiled when it is.
-func (g *gpu) Prepare(parts []cpu.Bound) {
-	missing := g.missing(parts)
+func (g *gpu) Prepare(launches [][]cpu.Bound) {
+	missing := g.missing(launches)
 	if len(missing) < 2 {
 		return
 	}
@@ -38,25 +38,27 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// missing are the entries of the programs that are not loaded, each once; none if there
-// is no room for them, or the device is lost.
-func (g *gpu) missing(parts []cpu.Bound) (out []*ptx.Entry) {
+// missing are the entries of the programs of launches that are not loaded, each once; none if
+// there is no room for them, or the device is lost.
+func (g *gpu) missing(launches [][]cpu.Bound) (out []*ptx.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unusable() != nil {
 		return nil
 	}
 	seen := map[string]bool{}
-	for i := range parts {
-		if _, _, ok := parts[i].Program.(*program).problem(parts[i].Launch); ok { // a library computes it
-			continue
+	for _, parts := range launches {
+		var plans []*planned
+		for i := range parts {
+			if _, _, ok := parts[i].Program.(*program).problem(parts[i].Launch); ok { // a library computes it
+				continue
+			}
+			if made, err := g.plan(&parts[i]); err == nil { // else it is told when it runs
+				plans = append(plans, made)
+			}
 		}
-		made, err := g.plan(&parts[i])
-		if err != nil { // which is told when it runs
-			continue
-		}
-		for j := range made.Steps {
-			if e := made.Steps[j].Entry; g.loaded[e.Text] == nil && g.refusals[e.Text] == nil && !seen[e.Text] {
+		for _, e := range entriesOf(plans, g.together(plans)) {
+			if g.loaded[e.Text] == nil && g.refusals[e.Text] == nil && !seen[e.Text] {
 				seen[e.Text] = true
 				out = append(out, e)
 			}

@@ -47,8 +47,8 @@ func TestPrepare(t *testing.T) {
 		parts = append(parts, bound(t, g, s, mem), bound(t, g, s, mem))
 	}
 	clear(g.loaded)
-	refuse = g.missing(parts[:1])[0].Text
-	g.Prepare(parts)
+	refuse = g.missing([][]cpu.Bound{parts[:1]})[0].Text
+	g.Prepare([][]cpu.Bound{parts})
 	n := len(compiled)
 	if n < 6 || len(g.loaded) != n-1 || g.stats.Loaded != int64(n-1) {
 		t.Fatalf("%d entries asked for, %d loaded, %d counted", n, len(g.loaded), g.stats.Loaded)
@@ -56,7 +56,7 @@ func TestPrepare(t *testing.T) {
 	if most < 2 {
 		t.Errorf("%d at a time", most)
 	}
-	g.Prepare(parts[2:])
+	g.Prepare([][]cpu.Bound{parts[2:]})
 	for text, times := range compiled {
 		if times != 1 {
 			t.Errorf("compiled %d times:\n%s", times, text)
@@ -72,7 +72,7 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("error %v of what is refused, asked for %d times", err, compiled[refuse])
 	}
 	g.closed = true
-	if list := g.missing(parts); list != nil {
+	if list := g.missing([][]cpu.Bound{parts}); list != nil {
 		t.Errorf("a closed device wants %d entries", len(list))
 	}
 }

@@ -77,14 +77,20 @@ func (g *gpu) hold(parts []cpu.Bound, fault driver.Ptr) error {
 		}
 		g.plans = append(g.plans, made)
 	}
-	if err := g.ready(g.plans...); err != nil {
-		return err
+	groups := g.together(g.plans)
+	for {
+		again, err := g.readyTogether(g.plans, groups)
+		if err != nil {
+			return err
+		}
+		if !again {
+			break
+		}
+		groups = g.together(g.plans)
 	}
 	before := g.batch.size()
-	for i, made := range g.plans { // parts may share a plan: each is moved right before its steps
-		p := parts[i].Program.(*program)
-		made.Rebind(parts[i].Launch, p.bases(parts[i].Launch))
-		if err := g.append(made, fault); err != nil {
+	for i := range groups {
+		if err := g.appendGroup(parts, &groups[i], fault); err != nil {
 			g.batch.cut(before)
 			return err
 		}
@@ -92,26 +98,38 @@ func (g *gpu) hold(parts []cpu.Bound, fault driver.Ptr) error {
 	return nil
 }
 
-// ready loads the functions of plans, and has scratch memory for the one that needs most.
-func (g *gpu) ready(plans ...*planned) error {
-	fresh, scratch := 0, int64(0)
-	for _, made := range plans {
-		scratch = max(scratch, made.Scratch)
-		if made.age != g.age {
-			fresh += len(made.Steps)
-		}
+// appendGroup holds back the steps of a group, which are loaded.
+func (g *gpu) appendGroup(parts []cpu.Bound, x *group, fault driver.Ptr) error {
+	if len(x.parts) > 1 {
+		return g.appendTogether(parts, x, fault)
 	}
-	if len(g.loaded)+fresh > maxLoaded {
-		if err := g.unload(); err != nil {
-			return err
-		}
+	i := x.parts[0]
+	made, p := g.plans[i], parts[i].Program.(*program)
+	made.Rebind(parts[i].Launch, p.bases(parts[i].Launch)) // parts may share a plan: each is moved right before its steps
+	return g.append(made, fault)
+}
+
+// ready loads the functions of a plan, and has scratch memory for it.
+func (g *gpu) ready(made *planned) error {
+	fresh := 0
+	if made.age != g.age {
+		fresh = len(made.Steps)
 	}
-	for _, made := range plans {
-		if err := g.load(made); err != nil {
-			return err
-		}
+	if err := g.roomFor(fresh); err != nil {
+		return err
 	}
-	return g.needScratch(scratch)
+	if err := g.load(made); err != nil {
+		return err
+	}
+	return g.needScratch(made.Scratch)
+}
+
+// roomFor has room for so many functions more.
+func (g *gpu) roomFor(fresh int) error {
+	if len(g.loaded)+fresh <= maxLoaded {
+		return nil
+	}
+	return g.unload()
 }
 
 // append holds back the steps of a plan that is ready and where it should be: all of
@@ -237,6 +255,7 @@ func (g *gpu) unload() error {
 		errs = append(errs, f.module.Unload())
 		delete(g.loaded, text)
 	}
+	clear(g.many)
 	g.age++
 	return errors.Join(errs...)
 }

@@ -245,6 +245,9 @@ func (c *checker) source(a operand, want class) error {
 		if strings.HasPrefix(a.name, "%") {
 			return c.read(a.name, want)
 		}
+		if a.name == manyName && a.value >= 0 && int(a.value) < c.p.many {
+			return nil
+		}
 		var n int
 		if _, err := fmt.Sscanf(a.name, "a%d", &n); err != nil || n >= c.p.params {
 			return fmt.Errorf("no parameter %s", a.name)
@@ -256,6 +259,9 @@ func (c *checker) source(a operand, want class) error {
 			}
 		}
 	case opndSymbol:
+		if a.name == manyName && c.p.many > 0 {
+			return nil
+		}
 		var n int
 		if _, err := fmt.Sscanf(a.name, "m%d", &n); err == nil && n < c.p.maps {
 			return nil

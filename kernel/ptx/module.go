@@ -55,6 +55,9 @@ type Entry struct {
 	Maps    int    // tensor maps, which stand before the other parameters
 	Waits   bool   // for the kernel before it by itself, so that it may be launched before that one has ended
 	slots   []slot
+
+	mu   sync.Mutex
+	many map[int]*Entry // see Many
 }
 
 // ParamBytes is the size of the parameter block, which holds the tensor maps and then

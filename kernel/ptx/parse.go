@@ -43,6 +43,7 @@ type parsed struct {
 	name    string
 	arch    string // sm_80
 	params  int
+	many    int // bytes of an array of parameters; see manyText
 	maps    int
 	regs    map[string]int // by prefix such as "%r": one above the highest number
 	shared  int
@@ -105,6 +106,14 @@ func (p *parsed) header(line string) error {
 	case ".visible":
 		p.name = strings.TrimSuffix(f[2], "(")
 	case ".param":
+		if size, ok := strings.CutPrefix(f[len(f)-1], manyName+"["); ok && f[1] == ".align" {
+			n, err := strconv.Atoi(strings.TrimSuffix(size, "]"))
+			if err != nil || n%8 != 0 || p.many > 0 || p.params+p.maps > 0 {
+				return fmt.Errorf("parameter %q", line)
+			}
+			p.many = n
+			return nil
+		}
 		if f[1] == ".align" {
 			if want := fmt.Sprintf("m%d[%d],", p.maps, MapBytes); f[len(f)-1] != want {
 				return fmt.Errorf("parameter %q, expected %q", line, want)

@@ -273,9 +273,24 @@ func (pr *program) compileMemory(in *inst, parts []string, last string) (func(*s
 		}, nil
 	}
 	if len(parts) > 1 && parts[1] == "param" {
+		dst := pr.index(val.name)
+		if pr.p.many > 0 { // an array, which a register may point into
+			base := getter(func(*thread) uint64 { return 0 })
+			if at.name != manyName {
+				i := pr.index(at.name)
+				base = func(t *thread) uint64 { return t.r[i] }
+			}
+			return func(_ *simulator, t *thread) error {
+				n := int(base(t)) + int(at.value)
+				if n < 0 || n+size > pr.p.many || n%size != 0 {
+					return fmt.Errorf("byte %d of %d of parameters", n, pr.p.many)
+				}
+				t.r[dst] = mask(t.r[pr.nregs+n/8]>>(8*(n%8)), 8*size)
+				return nil
+			}, nil
+		}
 		var n int
 		fmt.Sscanf(at.name, "a%d", &n)
-		dst := pr.index(val.name)
 		return func(_ *simulator, t *thread) error {
 			t.r[dst] = t.r[pr.nregs+n]
 			return nil
