@@ -49,7 +49,7 @@ func classOfType(t string) (class, bool) {
 	switch t {
 	case "b16", "f16", "bf16":
 		return b16, true
-	case "b32", "u32", "s32", "f32", "u8", "s8", "u16", "s16", "f16x2", "bf16x2":
+	case "b32", "u32", "s32", "f32", "u8", "s8", "u16", "s16", "f16x2", "bf16x2", "tf32":
 		return b32, true
 	case "b64", "u64", "s64", "f64":
 		return b64, true
@@ -189,6 +189,7 @@ func exact(parts []string, last string) error {
 	case "cvt":
 		to := parts[len(parts)-2]
 		switch {
+		case strings.Join(parts, ".") == roundTF32: // what matrix units take
 		case float(last) && !float(to) && !has("rzi"):
 			return fmt.Errorf("float to integer without .rzi")
 		case float(to) && !float(last) && !has("rn") && !has("rz"):

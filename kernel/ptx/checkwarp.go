@@ -15,7 +15,7 @@ func (c *checker) warp(in *inst) (known bool, err error) {
 			return true, err
 		}
 		return true, c.words(in.args[0], 4, c.write)
-	case multiplyBF16, multiplyF16:
+	case multiplyBF16, multiplyF16, multiplyTF32:
 		if len(in.args) != 4 {
 			return true, fmt.Errorf("%d operands, expected 4", len(in.args))
 		}

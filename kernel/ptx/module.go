@@ -85,7 +85,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 	case tiled:
 		_, err = m.tiledEntry(squareTile(4, 4))
 	case matrix:
-		if target.hopper() {
+		if m.onHopper() {
 			_, err = m.matrixEntry(matrixForm{cols: 128})
 		} else {
 			_, err = m.warpEntry(warpForms.small.ring(target.shared()))
@@ -106,7 +106,7 @@ func Generate(k *kernel.Kernel, target Target) (*Module, error) {
 // newModule looks at a kernel and makes no entry. There is a module beside an error.
 func newModule(k *kernel.Kernel, target Target) (*Module, error) {
 	// The order of products of bf16 and f16 is that of the matrix units here.
-	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k), packLimit: packLimit, entries: map[string]*Entry{}}
+	m := &Module{k: shortenExp(k.Widened(kernel.PairDot, kernel.HalfDot)), target: target, unit: unitType(k, target), packLimit: packLimit, entries: map[string]*Entry{}}
 	if target.Major < 8 {
 		return m, m.refuse("devices below compute capability 8.0 lack conversions in use")
 	}
@@ -188,7 +188,13 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 		}
 	}
 	if m.unit != ir.Invalid {
-		if m.form = productOf(m.k, true); m.form == nil {
+		m.form = productOf(m.k, true)
+	}
+	if m.unit == ir.F32 && m.form == nil { // there is another way
+		m.unit = ir.Invalid
+	}
+	if m.unit != ir.Invalid {
+		if m.form == nil {
 			return m.refuse("a product of %s with more than matrix units do, whose bits are theirs", m.unit)
 		}
 		m.form.turn(m.k)

@@ -7,9 +7,10 @@ import (
 	"github.com/sinter-go/sinter/kernel"
 )
 
-// unitType is what the matrix units multiply in a kernel, bf16 or f16: the order of
-// summation is theirs. Of a kernel that has other products, or none, it is Invalid.
-func unitType(k *kernel.Kernel) ir.DType {
+// unitType is what the matrix units multiply in a kernel: bf16, f16 or, where that is asked
+// for, f32, rounded to tf32. The order of summation is theirs. Of a kernel that has other
+// products, or none, it is Invalid.
+func unitType(k *kernel.Kernel, target Target) ir.DType {
 	for _, r := range k.Reductions {
 		switch r.Kind {
 		case kernel.PairDot:
@@ -18,8 +19,20 @@ func unitType(k *kernel.Kernel) ir.DType {
 			return ir.F16
 		}
 	}
+	if !target.TF32 {
+		return ir.Invalid
+	}
+	for i := range k.Body {
+		if in := &k.Body[i]; in.Op == kernel.OpReduce && in.Type == ir.F32 && k.Reductions[in.Imm].Kind == kernel.Dot {
+			return ir.F32
+		}
+	}
 	return ir.Invalid
 }
+
+// onHopper reports whether Hopper's form is there for what is multiplied. That of f32 would want
+// both operands with steps as neighbours, as the form of a warp does, and has no other gain yet.
+func (m *Module) onHopper() bool { return m.target.hopper() && m.unit != ir.F32 }
 
 // planMatrix launches a product on the matrix units. An operand that copies of 16 bytes
 // take is read where it lies; another one is computed into scratch memory first, in an
@@ -31,10 +44,10 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 	}
 	z.rows, z.cols = extent(l, m.form.rows), extent(l, m.form.cols)
 	z.items = extent(l, m.form.batch)
-	if z.items > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32 {
+	if z.items > math.MaxUint16 || z.rows > math.MaxInt32 || z.cols > math.MaxInt32 || z.group > math.MaxInt32/int64(m.unit.Size()/2) {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	f, warps := warpForm{}, !m.target.hopper() || min(z.rows, z.cols) <= thinHopper
+	f, warps := warpForm{}, !m.onHopper() || min(z.rows, z.cols) <= thinHopper
 	if warps {
 		f = m.warpFormFor(z)
 		f.computed = f.thin && m.computes(l, base, f.many)
@@ -94,9 +107,13 @@ func (m *Module) side(i int) []int {
 	return m.form.cols
 }
 
-// operand is an operand of the product before it is converted.
+// operand is an operand of the product, of bf16 and f16 before it is converted.
 func (m *Module) operand(i int) kernel.Ref {
-	return m.k.Body[[]kernel.Ref{m.form.x, m.form.z}[i]].A
+	r := []kernel.Ref{m.form.x, m.form.z}[i]
+	if m.unit == ir.F32 {
+		return r
+	}
+	return m.k.Body[r].A
 }
 
 // lying is where an operand of a product on matrix units lies: a matrix for each number of
@@ -170,17 +187,19 @@ func (m *Module) packedApart(l *kernel.Launch, base []uint64, skip int) int {
 // packedBytes is what a packed operand takes.
 func (m *Module) packedBytes(l *kernel.Launch, i int) int64 {
 	axes := m.packedAxes(i, m.liesTurned(i))
-	return packedLine(extent(l, axes[2])) * extent(l, axes[1]) * extent(l, axes[0])
+	return m.packedLine(extent(l, axes[2])) * extent(l, axes[1]) * extent(l, axes[0])
 }
 
 // packedLine is the bytes of what lies side by side in a packed operand.
-func packedLine(elements int64) int64 { return (2*elements + copyBytes - 1) &^ (copyBytes - 1) }
+func (m *Module) packedLine(elements int64) int64 {
+	return (int64(m.unit.Size())*elements + copyBytes - 1) &^ (copyBytes - 1)
+}
 
 // inPlace describes an operand that is a matrix in memory, if copies can take it from there.
 // The copy engine takes no strides that are 0 or less, or of 1 TB.
 func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bool) {
 	ld := &m.k.Body[m.operand(i)]
-	if ld.Op != kernel.OpLoad {
+	if ld.Op != kernel.OpLoad || ld.Type != m.unit {
 		return t, false
 	}
 	arg := int(ld.Imm)
@@ -190,24 +209,25 @@ func (m *Module) inPlace(l *kernel.Launch, base []uint64, i int) (t lying, ok bo
 	if !one || !oneToo || !oneAsWell {
 		return t, false
 	}
-	t = lying{arg: arg, base: base[arg] + uint64(2*l.Args[arg].Offset)}
+	size := int64(m.unit.Size())
+	t = lying{arg: arg, base: base[arg] + uint64(size*l.Args[arg].Offset)}
 	near, across := group, side
 	if t.turned = group.stride != 1; t.turned {
 		near, across = side, group
 	}
-	if near.stride != 1 || t.base%16 != 0 {
+	if near.stride != 1 || t.base%16 != 0 || t.turned && m.unit == ir.F32 {
 		return t, false
 	}
 	t.extents = [3]int64{near.extent, across.extent, batch.extent}
-	t.strides = [2]int64{2 * across.stride, 2 * batch.stride}
+	t.strides = [2]int64{size * across.stride, size * batch.stride}
 	if across.extent == 1 { // whatever its stride
-		t.strides[0] = (2*near.extent + 15) &^ 15
+		t.strides[0] = (size*near.extent + 15) &^ 15
 	}
 	if batch.extent == 1 {
 		t.strides[1] = t.strides[0] * across.extent
 	}
 	for _, s := range t.strides {
-		if s%16 != 0 || m.target.hopper() && (s <= 0 || s >= 1<<40) {
+		if s%16 != 0 || m.onHopper() && (s <= 0 || s >= 1<<40) {
 			return t, false
 		}
 	}
@@ -248,10 +268,11 @@ func (m *Module) asOneAxis(l *kernel.Launch, arg int, axes []int) (a oneAxis, ok
 }
 
 // liesTurned reports whether what an operand is computed from lies with neighbouring
-// lines side by side: it is then packed so.
+// lines side by side: it is then packed so, unless words of 32 bits would have to be turned
+// on the way to the matrix units, which turn halves.
 func (m *Module) liesTurned(i int) bool {
 	side := m.side(i)
-	if len(side) == 0 {
+	if len(side) == 0 || m.unit == ir.F32 {
 		return false
 	}
 	args := map[int]bool{}
@@ -324,7 +345,8 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, room *i
 	}
 	axes := m.packedAxes(i, turned)
 	near, across, batch := extent(l, axes[2]), extent(l, axes[1]), extent(l, axes[0])
-	line := packedLine(near) / 2
+	size := int64(m.unit.Size())
+	line := m.packedLine(near) / size
 	sub := &kernel.Launch{Params: append([]uint64(nil), l.Params...)}
 	for _, axis := range c.Axes {
 		start, full := int64(0), l.Extents[axis]
@@ -386,7 +408,7 @@ func (m *Module) packed(p *Plan, l *kernel.Launch, base []uint64, i int, room *i
 		s.relative = append([]uint64(nil), s.Params...)
 		p.Steps = append(p.Steps, s)
 	}
-	return lying{arg: -1, base: place, place: place, turned: turned, extents: [3]int64{near, across, batch}, strides: [2]int64{2 * line, 2 * line * across}}, nil
+	return lying{arg: -1, base: place, place: place, turned: turned, extents: [3]int64{near, across, batch}, strides: [2]int64{size * line, size * line * across}}, nil
 }
 
 // vectorResults reports whether results are stored eight at a time, and what goes with

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel"
 )
 
@@ -61,7 +62,7 @@ func (m *Module) computes(l *kernel.Launch, base []uint64, i int) bool {
 // computable reports whether an operand has one axis of lines, or none, and takes few
 // instructions, none of which may note a fault.
 func (m *Module) computable(i int) bool {
-	if len(m.side(i)) > 1 {
+	if len(m.side(i)) > 1 || m.unit == ir.F32 {
 		return false
 	}
 	instructions := 0

@@ -67,13 +67,16 @@ func (pr *program) readMatrices(in *inst) (func(s *simulator, lanes []*thread) e
 	}, nil
 }
 
-// multiplyMatrices is mma.sync of m16n8k16: 16 rows by 8 columns of sums, to each of which 16
-// products are added. The order in which the hardware adds them, and how it rounds, is its
+// multiplyMatrices is mma.sync of m16n8k16, or m16n8k8 of tf32: 16 rows by 8 columns of sums, to
+// each of which 16 or 8 products are added. The order in which the hardware adds them, and how it rounds, is its
 // own; here they are added exactly, as far as f64 goes, and rounded once. So kernels that
 // take the steps of a group in other sixteens, or in another order, have other bits here too.
 func (pr *program) multiplyMatrices(in *inst) (func(s *simulator, lanes []*thread) error, error) {
 	var wide func(uint16) float32
+	steps := 16
 	switch in.op {
+	case multiplyTF32:
+		steps = 8
 	case "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32":
 		wide = kernel.BF16ToF32
 	case "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":
@@ -92,6 +95,16 @@ func (pr *program) multiplyMatrices(in *inst) (func(s *simulator, lanes []*threa
 		var a [16][16]float64 // rows by steps
 		var b [8][16]float64  // columns by steps
 		for l, t := range lanes {
+			if steps == 8 { // the lowest 13 bits count for nothing
+				tf32 := func(r int) float64 { return float64(f32of(t.r[r] &^ 0x1fff)) }
+				for i, r := range regs[1] {
+					a[l/4+i%2*8][l%4+i/2*4] = tf32(r)
+				}
+				for i, r := range regs[2] {
+					b[l/4][l%4+i*4] = tf32(r)
+				}
+				continue
+			}
 			line, step := l/4, l%4*2
 			for h := range 2 { // of a word
 				half := func(r int) float64 { return float64(wide(uint16(t.r[r] >> (16 * h)))) }
@@ -108,7 +121,7 @@ func (pr *program) multiplyMatrices(in *inst) (func(s *simulator, lanes []*threa
 			for i := range sums {
 				row, col := l/4+i/2*8, l%4*2+i%2
 				sum := 0.0
-				for k := range 16 {
+				for k := range steps {
 					sum += a[row][k] * b[col][k]
 				}
 				sums[i] = f32bits(float32(sum + float64(f32of(t.r[regs[3][i]]))))

@@ -497,6 +497,14 @@ func operation(parts []string, last string, n int) (func([4]uint64) uint64, erro
 			return truth(compareHolds(parts[1], less, a == b))
 		}, nil
 	case "cvt":
+		if strings.Join(parts, ".") == roundTF32 { // to the nearest, away from 0 in the middle
+			return func(v [4]uint64) uint64 {
+				if x := f32of(v[0]); x != x {
+					return 0x7fffffff
+				}
+				return mask(v[0]+0x1000, 32) &^ 0x1fff
+			}, nil
+		}
 		return conversion(parts, last)
 	}
 	return nil, fmt.Errorf("unknown instruction")

@@ -12,6 +12,9 @@ type Target struct {
 	// and clusters, for drivers that do not take their text: a device of 9.x then runs as later
 	// ones do.
 	NoHopper bool
+	// TF32 has products of f32 on matrix units: operands are rounded to tf32, which has the
+	// exponents of f32 and 10 bits behind the point, and added in f32.
+	TF32 bool
 }
 
 // Unsupported says why a kernel or a launch is refused.

@@ -24,7 +24,7 @@ func Tiles(k *kernel.Kernel, target Target, extents []int64) bool {
 	if !m.plain(few) {
 		return false
 	}
-	if m.shape == matrix {
+	if m.shape == matrix { // of f32 none is computed on its way
 		return min(rows, cols) <= thinLines && m.computable(many)
 	}
 	return m.skinny(l, m.reduceSizes(l))

@@ -13,7 +13,8 @@ import (
 // rows by cols results. All its threads bring slabs of both operands to a ring in shared
 // memory by asynchronous copies; each warp multiplies its part of the tile from there,
 // accumulating in f32 over the whole group, 16 steps at a time in ascending order. As every
-// result is that one chain, neither the tile nor where operands lie changes a bit.
+// result is that one chain, neither the tile nor where operands lie changes a bit. An f32 is
+// two halves in all that follows: a step of f32 counts as two, and 8 are added at a time.
 type warpForm struct {
 	rows, cols   int // of a tile: at least 16 and 16 for each warp that multiplies
 	down, across int // those warps along its rows and along its columns; the others of a block copy alone
@@ -172,6 +173,9 @@ func (e *warpEmitter) multiply(done string) error {
 		}
 	}
 	e.left = e.to(b32, "cvt.u32.u64", e.group)
+	if e.unit == ir.F32 {
+		e.left = e.to(b32, "shl.b32", e.left, "1")
+	}
 	slabs := e.to(b32, "div.u32", e.to(b32, "add.u32", e.left, fmt.Sprint(e.f.depth-1)), fmt.Sprint(e.f.depth))
 	used, fill := e.to(b32, "mov.b32", e.base), e.to(b32, "mov.b32", e.base)
 	held, err := e.fillRing(fill)

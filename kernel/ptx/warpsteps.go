@@ -12,13 +12,15 @@ const (
 	readTransposed = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 	multiplyBF16   = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 	multiplyF16    = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+	multiplyTF32   = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+	roundTF32      = "cvt.rna.tf32.f32"
 )
 
 // fragments are what a thread holds of both operands for 16 steps: for every sixteen lines of
 // the warp four words, which are its parts of four matrices of eight lines by eight steps. A
 // word is two steps of line lane/4, those from 2·(lane mod 4) on. Of the first operand the
 // matrices go on along the lines first, of the second along the steps: so the instruction
-// takes them.
+// takes them. An f32 takes the place of two halves: a word is one step, a fragment eight.
 type fragments [2][][4]reg
 
 func (e *warpEmitter) newFragments() *fragments {
@@ -79,7 +81,16 @@ func (e *warpEmitter) readStep(slab reg, step int, to *fragments) {
 
 // multiplyStep adds the products of 16 steps to the sums of the warp.
 func (e *warpEmitter) multiplyStep(f *fragments) {
-	op := map[ir.DType]string{ir.BF16: multiplyBF16, ir.F16: multiplyF16}[e.unit]
+	op := map[ir.DType]string{ir.BF16: multiplyBF16, ir.F16: multiplyF16, ir.F32: multiplyTF32}[e.unit]
+	if e.unit == ir.F32 {
+		for _, side := range f {
+			for _, words := range side {
+				for _, r := range words {
+					e.op(roundTF32, r, r)
+				}
+			}
+		}
+	}
 	for i := range f[0] {
 		for j := range 2 * len(f[1]) {
 			sums := group(e.acc[i][4*j : 4*j+4])
