@@ -100,6 +100,7 @@ func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error),
 	if g.target.Multiprocessors, err = g.dev.Attribute(driver.Multiprocessors); err != nil {
 		return nil, err
 	}
+	g.target.TF32 = o.Products == OwnTF32
 	g.nodes.natives = ptx.NewNatives(g.target)
 	g.ranges, g.rangeErr = attachedRanger()
 	if g.ctx, err = g.dev.Retain(); err != nil {
@@ -122,7 +123,7 @@ func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error),
 		}
 		g.noMany = o.NoManyLaunch
 		g.batch.off, g.batch.dependent = o.NoGraphs, !o.NoDependentLaunch && g.ctx.HasProgrammaticEdges()
-		if o.Products != OwnProducts {
+		if o.Products.library() {
 			if err := g.openLibrary(openProducts, o.Products == CublasLtF32); err != nil {
 				return err
 			}
@@ -139,6 +140,10 @@ func openGPU(lib *driver.Driver, openProducts func() (*cublaslt.Library, error),
 func (g *gpu) Describe(i *backend.Info) {
 	// Products of bf16 and f16 have the bits of the architecture's matrix units.
 	i.Kind = fmt.Sprintf("cuda %d.%d", g.target.Major, g.target.Minor)
+	if g.target.TF32 {
+		i.Kind += " tf32"
+		i.Extra["products"] = "of f32 rounded to tf32"
+	}
 	if g.library != nil {
 		i.Kind += " " + engine
 		i.Extra["products"] = fmt.Sprintf("by %s, version %d", g.library.lt.Name(), g.library.lt.Version())

@@ -38,7 +38,7 @@ func TestMatrix(t *testing.T) {
 			if size[0]*size[1]*size[2] > 1<<30 && s.In[0].Type == ir.F16 && !strings.HasPrefix(s.Name, "matrix nn") {
 				continue // the interpreter takes long
 			}
-			err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) })
+			err := d.ctx.Do(func() error { return checkMatrix(d, s.Make(), d.forms()...) })
 			if err != nil {
 				t.Errorf("%s: %v", s.Name, err)
 			}
@@ -48,7 +48,7 @@ func TestMatrix(t *testing.T) {
 	for _, size := range [][4]int64{{1, 4096, 4096, 32}, {5, 1088, 72, 64}, {64, 512, 1000, 128}, {200, 256, 136, 16}} {
 		for _, t16 := range []ir.DType{ir.BF16, ir.F16} {
 			for _, s := range ptxtest.CodedMatrices(t16, size[0], size[1], size[2], size[3]) {
-				if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
+				if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make(), d.forms()...) }); err != nil {
 					t.Errorf("%s: %v", s.Name, err)
 				}
 			}
@@ -56,7 +56,7 @@ func TestMatrix(t *testing.T) {
 	}
 	// Tiles of all widths, with what a training step stores turned.
 	for _, s := range stepProducts(256) {
-		if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make()) }); err != nil {
+		if err := d.ctx.Do(func() error { return checkMatrix(d, s.Make(), d.forms()...) }); err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}
@@ -115,14 +115,15 @@ func runMatrix(d *device, target ptx.Target, c *ptxtest.Case, shift uint64) (out
 	return out, names, nil
 }
 
-func checkMatrix(d *device, c *ptxtest.Case) error {
+// checkMatrix checks a product in the forms of targets.
+func checkMatrix(d *device, c *ptxtest.Case, targets ...ptx.Target) error {
 	want, err := c.Reference(runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
 	var outs [][]byte
 	var names string
-	for _, target := range d.forms() {
+	for _, target := range targets {
 		for _, shift := range []uint64{0, 4} {
 			out, others, err := runMatrix(d, target, c, shift)
 			if err != nil {
@@ -163,6 +164,28 @@ func checkMatrix(d *device, c *ptxtest.Case) error {
 		}
 	}
 	return nil
+}
+
+// TestTF32: products of f32 that are asked to be rounded to tf32, of numbers that it has.
+func TestTF32(t *testing.T) {
+	d := openDevice(t)
+	target := d.target
+	target.TF32 = true
+	for _, size := range [][3]int64{{128, 64, 256}, {64, 72, 40}, {200, 264, 328}, {1024, 512, 512}, {33, 77, 51}, {1, 1000, 1}, {1, 4096, 512}} {
+		for _, s := range ptxtest.Matrices(size[0], size[1], size[2]) {
+			if s.In[0].Type != ir.BF16 || strings.HasPrefix(s.Name, "scaled") {
+				continue
+			}
+			err := d.ctx.Do(func() error {
+				c := ptxtest.InF32(s).Make()
+				c.RoundTF32()
+				return checkMatrix(d, c, target)
+			})
+			if err != nil {
+				t.Errorf("%s: %v", s.Name, err)
+			}
+		}
+	}
 }
 
 // TestMatrixRows: rows of a product have the same bits alone as among others, which run in

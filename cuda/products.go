@@ -25,6 +25,12 @@ import (
 // bias along the columns and a relu behind them, as far as their rows or columns lie side by
 // side. All others, such as those with a vector or with gelu, run as without it. Its calls are no part
 // of CUDA graphs: what a segment launches before and after each of them is.
+//
+// With OwnTF32 kernels of the project's own multiply f32 on matrix units: operands are rounded
+// to tf32 (the exponents of f32, 10 bits behind the point, ties away from 0) and sums are f32, 8
+// products at a time. An element of a result is then within 2^-10 of the sum of the absolute values
+// of its products. Fused or not, and in any form, bits are the same; they are not those of the
+// processors. Attention and products with codes, and linear algebra, stay exact.
 type Products uint8
 
 // Who multiplies matrices.
@@ -32,11 +38,12 @@ const (
 	OwnProducts Products = iota // kernels of the project's own, always with the same bits
 	CublasLt                    // cuBLASLt those of bf16 and f16
 	CublasLtF32                 // cuBLASLt those of bf16, f16 and f32, the latter as sums of f32
+	OwnTF32                     // kernels of the project's own, those of f32 rounded to tf32
 )
 
-var productNames = [...]string{OwnProducts: "own", CublasLt: "cublaslt", CublasLtF32: "cublaslt-f32"}
+var productNames = [...]string{OwnProducts: "own", CublasLt: "cublaslt", CublasLtF32: "cublaslt-f32", OwnTF32: "own-tf32"}
 
-// String is own, cublaslt or cublaslt-f32.
+// String is own, own-tf32, cublaslt or cublaslt-f32.
 func (p Products) String() string {
 	if int(p) < len(productNames) {
 		return productNames[p]
@@ -51,7 +58,7 @@ func ParseProducts(s string) (Products, error) {
 			return Products(p), nil
 		}
 	}
-	return 0, ir.Errorf(ir.ErrArgument, "products by %q, expected own, cublaslt or cublaslt-f32", s)
+	return 0, ir.Errorf(ir.ErrArgument, "products by %q, expected own, own-tf32, cublaslt or cublaslt-f32", s)
 }
 
 // library is cuBLASLt as it multiplies on a device. The lock of the gpu guards it.
@@ -102,6 +109,9 @@ func (g *gpu) openLibrary(open func() (*cublaslt.Library, error), f32 bool) erro
 	g.library = x
 	return nil
 }
+
+// library reports whether a library multiplies.
+func (p Products) library() bool { return p == CublasLt || p == CublasLtF32 }
 
 // takes reports whether the library computes products of a form.
 func (x *library) takes(f *gemm.Form) bool {

@@ -292,13 +292,35 @@ func TestProductsShown(t *testing.T) {
 	}
 }
 
+// TestTF32Kernels: where it is asked for, products of f32 are of matrix units, and the device
+// says so.
+func TestTF32Kernels(t *testing.T) {
+	for _, products := range []Products{OwnProducts, OwnTF32} {
+		_, _, d, dev := standIns(t, Options{Products: products})
+		x := sinter.On(dev).Ones(sinter.F32, 70, 90)
+		y := x.MatMul(x.Transpose()).Relu()
+		if err := dev.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		y.Release()
+		units := false
+		for text := range d.gpu.loaded {
+			units = units || strings.Contains(text, ".tf32.")
+		}
+		asked := products == OwnTF32
+		if units != asked || strings.HasSuffix(d.Info().Kind, " tf32") != asked {
+			t.Errorf("%v: %v, %q", products, units, d.Info().Kind)
+		}
+	}
+}
+
 func TestParseProducts(t *testing.T) {
-	for _, p := range []Products{OwnProducts, CublasLt, CublasLtF32} {
+	for _, p := range []Products{OwnProducts, CublasLt, CublasLtF32, OwnTF32} {
 		if got, err := ParseProducts(p.String()); got != p || err != nil {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
-	if _, err := ParseProducts("blas"); err == nil || !strings.Contains(err.Error(), "expected own, cublaslt or cublaslt-f32") {
+	if _, err := ParseProducts("blas"); err == nil || !strings.Contains(err.Error(), "expected own, own-tf32, cublaslt or cublaslt-f32") {
 		t.Error(err)
 	}
 	gpu := drivertest.New()

@@ -23,7 +23,7 @@ func init() { figuresOf, openProducts = gpuFigures, openGPU }
 func openGPU(id, who string) (backend.Backend, error) {
 	products, err := cuda.ParseProducts(who)
 	if err != nil {
-		return nil, usage("--products is %q, expected own, cublaslt or cublaslt-f32", who)
+		return nil, usage("--products is %q, expected own, own-tf32, cublaslt or cublaslt-f32", who)
 	}
 	index := 0
 	if _, i, ok := strings.Cut(id, ":"); ok {

@@ -14,7 +14,7 @@ type deviceFlags struct {
 	Device  string `name:"device" default:"cpu" placeholder:"ID" help:"Device to compute on; \"sinter devices\" lists them. (default ${default})"`
 	Threads *int   `name:"threads" placeholder:"N" help:"Threads that a kernel may use, on cpu and interp. (default: one per processor)"`
 
-	Products string `name:"products" placeholder:"WHO" help:"Who multiplies matrices on a GPU: own; cublaslt, NVIDIA's library, those of bf16 and f16, with bits of its own; cublaslt-f32, which adds those of f32. (default: own)"`
+	Products string `name:"products" placeholder:"WHO" help:"Who multiplies matrices on a GPU: own; own-tf32, which rounds those of f32 to tf32 for matrix units; cublaslt, NVIDIA's library, those of bf16 and f16, with bits of its own; cublaslt-f32, which adds those of f32. (default: own)"`
 }
 
 // maxThreads is what package cpu accepts.

@@ -1,7 +1,6 @@
 package ptx
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -9,42 +8,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/kernel/ptx/ptxtest"
 )
-
-// tf32Spec is a product of bf16 as one of f32.
-func tf32Spec(s ptxtest.Spec) ptxtest.Spec {
-	f32 := func(args []ptxtest.Arg) []ptxtest.Arg {
-		args = slices.Clone(args)
-		for i := range args {
-			if args[i].Type == ir.BF16 {
-				args[i].Type = ir.F32
-			}
-		}
-		return args
-	}
-	s.In, s.Out = f32(s.In), f32(s.Out)
-	s.Name, s.Kernel, s.Class = "tf32 "+s.Name, "tf32 "+s.Kernel, "tf32"
-	return s
-}
-
-// toTF32 rounds to the nearest of what tf32 has, away from 0 in the middle.
-func toTF32(x float32) float32 {
-	if x != x || math.IsInf(float64(x), 0) {
-		return x
-	}
-	return math.Float32frombits((math.Float32bits(x) + 0x1000) &^ 0x1fff)
-}
-
-// rounded rounds the operands of a product, which come first, to tf32.
-func rounded(c *ptxtest.Case) {
-	for i, b := range c.Buffers[:2] {
-		if b.Type != ir.F32 {
-			panic(i)
-		}
-		for at := 0; at+4 <= b.Size(); at += 4 {
-			writeSized(b.Bytes()[at:], 4, f32bits(toTF32(f32of(readSized(b.Bytes()[at:], 4)))))
-		}
-	}
-}
 
 // TestTF32: asked for, products of f32 run on matrix units: of numbers that tf32 has they are
 // near those of the definition, with the same bits in every form and on every device, and others
@@ -58,9 +21,9 @@ func TestTF32(t *testing.T) {
 			}
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
-				s := tf32Spec(s)
+				s := ptxtest.InF32(s)
 				c, exact := s.Make(), s.Make()
-				rounded(exact)
+				exact.RoundTF32()
 				want := floats(t, exact)
 				first, plan := runWarps(t, exact, targets[i%3], nil)
 				for arg, b := range exact.Buffers {
@@ -108,7 +71,7 @@ func TestTF32Others(t *testing.T) {
 			t.Errorf("%s differs", s.Name)
 		}
 	}
-	s := tf32Spec(ptxtest.Matrices(130, 64, 130)[0])
+	s := ptxtest.InF32(ptxtest.Matrices(130, 64, 130)[0])
 	m, err := Generate(s.Shape().Kernel, Target{Major: 9})
 	if err != nil || m.unit != ir.Invalid || m.shape != tiled {
 		t.Errorf("a product of f32 that nobody asked to round: %v, %v", m.unit, err)
