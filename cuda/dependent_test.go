@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,12 +101,24 @@ func sameBits(t *testing.T, off cuda.Options, count func(cuda.Stats) int64) (c b
 
 // chained makes a graph of a chain of kernels, each of which reads what the one before it
 // wrote, and overwrites what that one read.
-func (b *bench) chained(s ptxtest.Spec, n int, e driver.Edge) (x *driver.Chain, err error) {
+func (b *bench) chained(s ptxtest.Spec, n int, e driver.Edge) (*driver.Chain, error) {
 	c := s.Shape()
 	m, err := ptx.Generate(c.Kernel, b.target)
 	if err != nil {
 		return nil, err
 	}
+	return b.chainOf(n, e, func(i int) (*ptx.Module, *kernel.Launch, []uint64) {
+		const apart = 64 << 20
+		from, to := uint64(b.pool), uint64(b.pool)+apart
+		if i%2 == 1 {
+			from, to = to, from
+		}
+		return m, c.Launch, []uint64{from, to}
+	})
+}
+
+// chainOf makes a graph of a chain of launches, each at addresses of its own.
+func (b *bench) chainOf(n int, e driver.Edge, link func(i int) (*ptx.Module, *kernel.Launch, []uint64)) (x *driver.Chain, err error) {
 	if x, err = b.ctx.NewChain(); err != nil {
 		return nil, err
 	}
@@ -114,13 +127,9 @@ func (b *bench) chained(s ptxtest.Spec, n int, e driver.Edge) (x *driver.Chain, 
 			_ = x.Destroy()
 		}
 	}()
-	const apart = 64 << 20
 	for i := range n {
-		from, to := uint64(b.pool), uint64(b.pool)+apart
-		if i%2 == 1 {
-			from, to = to, from
-		}
-		plan, err := m.Plan(c.Launch, []uint64{from, to})
+		m, l, base := link(i)
+		plan, err := m.Plan(l, base)
 		if err != nil {
 			return nil, err
 		}
@@ -191,5 +200,68 @@ func TestMeasureDependent(t *testing.T) {
 		}
 		t.Logf("%-32s %14.2f %14.2f %7.0f%%  %.2f to %.2f, %.2f to %.2f", s.Name, median[0], median[1], 100*median[1]/median[0],
 			slices.Min(times[0]), slices.Max(times[0]), slices.Min(times[1]), slices.Max(times[1]))
+	}
+}
+
+// TestMeasurePrefetch prints what a product of one row takes behind a small kernel, in a graph whose
+// kernels are launched while those before them run: as it is, and where it asks for the first of
+// its weights before it waits.
+func TestMeasurePrefetch(t *testing.T) {
+	b := newBench(t, openDevice)
+	if b.target.Major < 9 || !b.ctx.HasProgrammaticEdges() {
+		t.Skip("skipped: no programmatic edges")
+	}
+	const pairs, weights = 100, 16 // in turn, so that they come from memory
+	small := ptxtest.Spec{Name: "x * 0.5", Axes: "p", Extents: []int64{8192}, Compute: ir.F32, Text: "y = x * 0.5",
+		In: []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: "u"}}, Out: []ptxtest.Arg{{Name: "y", Type: ir.BF16, Axes: "u"}}}.Shape()
+	t.Logf("%-24s %12s %12s %8s", "1 row of bf16", "as it is, µs", "ahead, µs", "share")
+	for _, size := range [][2]int64{{2048, 3072}, {2048, 2048}, {2048, 8192}, {8192, 2048}, {4096, 4096}} {
+		all := ptxtest.Matrices(1, size[0], size[1])
+		product := all[slices.IndexFunc(all, func(s ptxtest.Spec) bool { return strings.HasPrefix(s.Name, "matrix nt") })].Shape()
+		bytes := uint64(2 * size[0] * size[1])
+		var chains [2]*driver.Chain
+		var times [2][]float64
+		for i := range chains {
+			target := b.target
+			target.Prefetch = i > 0
+			before, err := ptx.Generate(small.Kernel, target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := ptx.Generate(product.Kernel, target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := b.chainOf(2*pairs, driver.Programmatic, func(i int) (*ptx.Module, *kernel.Launch, []uint64) {
+				const apart = 1 << 20
+				row, result := uint64(b.pool), uint64(b.pool)+apart
+				if i%2 == 0 {
+					return before, small.Launch, []uint64{result, row}
+				}
+				return m, product.Launch, []uint64{row, uint64(b.pool) + 2*apart + uint64(i/2%weights)*bytes, result}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = x.Destroy() }()
+			chains[i] = x
+		}
+		for round := range launches + 2 {
+			for i, x := range chains {
+				ms, err := b.between(func() error { return x.Launch(b.stream) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if round >= 2 { // warm
+					times[i] = append(times[i], ms*1000/pairs)
+				}
+			}
+		}
+		var median [2]float64
+		for i, list := range times {
+			sort.Float64s(list)
+			median[i] = list[len(list)/2]
+		}
+		t.Logf("%-24s %12.2f %12.2f %7.0f%%  %.1f TB/s", fmt.Sprintf("%dx%d", size[0], size[1]), median[0], median[1], 100*median[1]/median[0], float64(bytes)/median[1]/1e6)
 	}
 }

@@ -38,6 +38,7 @@ var classType = [numClasses]string{b16: ".b16", b32: ".b32", b64: ".b64", pred: 
 // parameters: it runs while the kernel before may still be under way.
 type asm struct {
 	head, body strings.Builder
+	early      string // of the body, what stands before the wait for the kernel before; see waitHere
 	counts     [numClasses]int
 	labels     int
 	shared     int // bytes of static shared memory
@@ -209,6 +210,7 @@ func (a *asm) finish(t Target, name string, threads int) string {
 		fmt.Fprintf(&b, "\t.shared .align 16 .b8 sm[%d];\n", a.shared)
 	}
 	b.WriteString(a.head.String())
+	b.WriteString(a.early)
 	if t.waits() {
 		emit(&b, "", waitForGrids, nil)
 		emit(&b, "", launchDependents, nil)

@@ -77,6 +77,8 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	switch parts[0] {
 	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
+	case "prefetch":
+		return 0, false, []class{addressClass(in, 0)}, nil
 	case "griddepcontrol":
 		if in.op != launchDependents && in.op != waitForGrids {
 			break

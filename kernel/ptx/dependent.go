@@ -10,8 +10,9 @@ import (
 // may come, and its blocks wait for that one to end. What a launch costs is then paid while
 // the kernel before runs. Launched in any other way, both words do nothing.
 //
-// Every entry begins with them, and waits before it touches global memory, to read or to
-// write: the kernel before may still read what this one overwrites. No block ends without
+// Every entry has them near its beginning, and waits before it touches global memory, to read or
+// to write: the kernel before may still read what this one overwrites. Before, it may ask for what
+// it will read to be brought to the cache of the device, where whoever writes it meets it. No block ends without
 // having waited. So a kernel ends after all before it have, and one that waits for the
 // kernel before it has waited for all of them. And since a kernel is launched only when
 // no block of those before it is still to begin, blocks that wait take no room from blocks
@@ -21,7 +22,15 @@ import (
 const (
 	launchDependents = "griddepcontrol.launch_dependents"
 	waitForGrids     = "griddepcontrol.wait"
+	prefetchLine     = "prefetch.global.L2"
 )
+
+// waitHere has the entry wait for the kernel before it behind what its body has so far, which
+// is arithmetic alone.
+func (a *asm) waitHere() {
+	a.early = a.body.String()
+	a.body.Reset()
+}
 
 // waits reports whether entries wait for the kernel before them; see [Entry].
 func (t Target) waits() bool { return t.Major >= 9 }
@@ -61,5 +70,5 @@ func harmless(in *inst) bool {
 		"add", "sub", "mul", "mad", "div", "rem", "min", "max", "fma", "sqrt", "rcp":
 		return true
 	}
-	return in.op == launchDependents
+	return in.op == launchDependents || in.op == prefetchLine
 }

@@ -243,6 +243,9 @@ func (m *Module) warpEntry(f warpForm) (*Entry, error) {
 	if f.computed {
 		name += "_computed" + mark(f.full)
 	}
+	if f.prefetch {
+		name += "_ahead"
+	}
 	return m.entry(name, warpThreads, func() (*emitter, error) { return emitWarps(m.k, m.form, m.unit, f) })
 }
 

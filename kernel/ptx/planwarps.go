@@ -34,7 +34,7 @@ func (m *Module) thinForm(z sizes) warpForm {
 	for many > 32 && tiles() < 2*m.target.sms() || many > 16 && tiles() < m.target.sms()*2/3 {
 		many /= 2
 	}
-	f := warpForm{thin: true, many: 1, rows: few, cols: many, down: 1, across: min(4, many/16), depth: 256}
+	f := warpForm{thin: true, prefetch: m.target.Prefetch && m.target.waits(), many: 1, rows: few, cols: many, down: 1, across: min(4, many/16), depth: 256}
 	for f.slab() > thinSlab {
 		f.depth /= 2
 	}
@@ -91,7 +91,7 @@ func (m *Module) planWarpForm(p *Plan, l *kernel.Launch, base []uint64, z sizes,
 	}
 	skip := -1
 	if f.computed {
-		skip = f.many
+		skip, f.prefetch = f.many, false
 		f.full = z.cols%int64(f.cols) == 0
 		if skip == 0 {
 			f.full = z.rows%int64(f.rows) == 0

@@ -75,6 +75,12 @@ func (pr *program) compile(in *inst) (func(*simulator, *thread) error, error) {
 		return func(*simulator, *thread) error { return nil }, nil
 	}
 	switch parts[0] {
+	case "prefetch": // of memory that there is
+		base, off := pr.index(in.args[0].name), uint64(in.args[0].value)
+		return func(s *simulator, t *thread) error {
+			_, err := s.memory(t.r[base]+off, 1)
+			return err
+		}, nil
 	case "cp":
 		if parts[2] == "bulk" {
 			return pr.bringBox(in)

@@ -15,6 +15,10 @@ type Target struct {
 	// TF32 has products of f32 on matrix units: operands are rounded to tf32, which has the
 	// exponents of f32 and 10 bits behind the point, and added in f32.
 	TF32 bool
+	// Prefetch has thin products ask for the first of what they read of the operand with the
+	// many lines before they wait for the kernel before them. Whether that is faster has not
+	// been measured.
+	Prefetch bool
 }
 
 // Unsupported says why a kernel or a launch is refused.

@@ -17,7 +17,7 @@ type warpComputed struct {
 	value  kernel.Ref
 	refs   []kernel.Ref // what it is computed from
 	loads  []kernel.Ref // those that are read for each slab
-	args   []int        // that loads read
+	once   []kernel.Ref // and those that are read for all of them
 	steady []map[kernel.Ref][]reg
 	lines  bool        // the operand has lines
 	axis   int         // their axis, if it has
@@ -56,13 +56,12 @@ func (e *warpEmitter) newWarpComputed(s *warpSide) *warpComputed {
 		first = e.to(b64, "min.s64", first, e.to(b64, "sub.s64", s.extent, "1"))
 		c.room = e.to(b32, "cvt.u32.u64", e.to(b64, "sub.s64", s.extent, first))
 	}
-	var once []kernel.Ref
 	for _, r := range e.loadsOf(c.refs) {
 		arg := int(e.k.Body[r].Imm)
 		if slices.ContainsFunc(e.p.reduced, func(axis int) bool { return e.k.Args[arg].Access[axis] != kernel.Broadcast }) {
 			c.loads = append(c.loads, r)
 		} else {
-			once = append(once, r)
+			c.once = append(c.once, r)
 		}
 		if _, ok := c.from[arg]; ok {
 			continue
@@ -73,11 +72,14 @@ func (e *warpEmitter) newWarpComputed(s *warpSide) *warpComputed {
 			c.apart[arg] = e.strideTimes(arg, c.axis, c.by)
 		}
 	}
-	steady := c.read(once, make([]reg, len(e.k.Axes)))
-	for _, t := range steady {
+	return c
+}
+
+// readOnce reads what does not move along the group.
+func (c *warpComputed) readOnce() {
+	for _, t := range c.read(c.once, make([]reg, len(c.k.Axes))) {
 		c.steady = append(c.steady, t.vals)
 	}
-	return c
 }
 
 // along is an address moved by a number of elements along an axis.

@@ -25,7 +25,8 @@ type warpForm struct {
 	// Of a thin product the operand with the many lines may be computed on its way to a slab,
 	// see warpComputed; full says that no tile has lines of it then that lie outside.
 	thin, computed, full bool
-	many                 int // that operand
+	prefetch             bool // see Target.Prefetch
+	many                 int  // that operand
 }
 
 // warpForms are the tiles: one that multiplies most for what it reads, and one of which there
@@ -106,6 +107,8 @@ func emitWarps(k *kernel.Kernel, p *product, unit ir.DType, form warpForm) (*emi
 	e := &warpEmitter{unitEmitter: &unitEmitter{tiledEmitter: newTiled(k, p), unit: unit, tall: form.rows, wide: form.cols, pairs: form.pairs}, f: form}
 	e.dynamic = form.stages * form.slab()
 	e.begin()
+	e.prefetch()
+	e.waitHere()
 	if err := e.evalOuter(0); err != nil {
 		return nil, err
 	}
@@ -161,6 +164,51 @@ func (e *warpEmitter) begin() {
 	}
 }
 
+// prefetch asks for as many slabs as a ring has of the operand with the many lines, as lines of
+// the cache: those that begin with a thread's vector.
+func (e *warpEmitter) prefetch() {
+	c := e.sides[e.f.many].copies
+	if !e.f.prefetch || c == nil {
+		return
+	}
+	const line = 128
+	first := e.to(pred, "setp.eq.u32", e.to(b32, "and.b32", c.vector, fmt.Sprint(line/copyBytes-1)), "0")
+	left := e.to(b32, "sub.s32", e.steps(), c.step)
+	turned := e.sides[e.f.many].turned
+	if turned {
+		first = e.to(pred, "and.pred", first, e.to(pred, "setp.gt.s32", c.bytes, "0"))
+	}
+	slab := c.from
+	for n := range e.f.stages {
+		if n > 0 {
+			slab = e.to(b64, "add.s64", slab, c.onward)
+		}
+		there, at := first, slab
+		if !turned {
+			there = e.to(pred, "and.pred", first, e.to(pred, "setp.gt.s32", left, fmt.Sprint(n*e.f.depth)))
+		}
+		for i := range c.count {
+			if i > 0 {
+				at = e.to(b64, "add.s64", at, c.apart)
+			}
+			rows, room := i*c.by, c.room
+			if turned {
+				rows, room = rows+n*e.f.depth, left
+			}
+			e.opIf(e.to(pred, "and.pred", there, e.to(pred, "setp.gt.s32", room, fmt.Sprint(rows))), prefetchLine, mem(at, 0))
+		}
+	}
+}
+
+// steps is how many there are in the group, 32 bits.
+func (e *warpEmitter) steps() reg {
+	n := e.to(b32, "cvt.u32.u64", e.group)
+	if e.unit == ir.F32 {
+		n = e.to(b32, "shl.b32", n, "1")
+	}
+	return n
+}
+
 // multiply runs over the group and leaves the sums in acc. While a warp multiplies a slab
 // those behind it are on their way; what it multiplies next is in registers when it begins.
 // Warps that have no part of the tile bring slabs until the group has ended, and go to done.
@@ -172,10 +220,7 @@ func (e *warpEmitter) multiply(done string) error {
 			e.acc[i][j] = e.to(b32, "mov.b32", "0")
 		}
 	}
-	e.left = e.to(b32, "cvt.u32.u64", e.group)
-	if e.unit == ir.F32 {
-		e.left = e.to(b32, "shl.b32", e.left, "1")
-	}
+	e.left = e.steps()
 	slabs := e.to(b32, "div.u32", e.to(b32, "add.u32", e.left, fmt.Sprint(e.f.depth-1)), fmt.Sprint(e.f.depth))
 	used, fill := e.to(b32, "mov.b32", e.base), e.to(b32, "mov.b32", e.base)
 	held, err := e.fillRing(fill)
@@ -250,6 +295,7 @@ func (e *warpEmitter) fillRing(fill reg) (held []heldSlab, err error) {
 		}
 		return nil, nil
 	}
+	e.computed.readOnce()
 	var first []heldSlab
 	for range e.f.stages - 1 {
 		first = append(first, e.hold(e.computed.next()))

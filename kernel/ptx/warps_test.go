@@ -429,3 +429,28 @@ func TestWarpRebound(t *testing.T) {
 		}
 	}
 }
+
+// TestWarpPrefetch: thin products that ask for what they will read before they wait for the
+// kernel before them ask for what there is, all of the ring's slabs, and have the same bits.
+func TestWarpPrefetch(t *testing.T) {
+	for _, size := range [][3]int64{{1, 1000, 264}, {17, 40, 129}, {200, 520, 9}, {3, 4096, 48}} {
+		for _, s := range ptxtest.Matrices(size[0], size[1], size[2])[:6] {
+			if strings.HasPrefix(s.Name, "scaled") { // what is computed is not asked for
+				continue
+			}
+			c := s.Make()
+			want, _ := runWarps(t, c, Target{Major: 9}, nil)
+			got, plan := runWarps(t, c, Target{Major: 9, Prefetch: true}, nil)
+			e := plan.Steps[len(plan.Steps)-1].Entry
+			before, _, waits := strings.Cut(e.Text, waitForGrids)
+			if !waits || !strings.Contains(before, prefetchLine) || !strings.HasSuffix(e.Name, "_ahead") {
+				t.Errorf("%s asks for nothing", e.Name)
+			}
+			for arg, b := range c.Buffers {
+				if n, at := ptxtest.Mismatches(b.Type, got[arg], want[arg]); b.Out && n > 0 {
+					t.Errorf("%s: %d mismatches, %s", e.Name, n, at)
+				}
+			}
+		}
+	}
+}
