@@ -24,6 +24,7 @@ type Module struct {
 	form   *product // of shape tiled or matrix, and of sequential if it is a product
 	unit   ir.DType // what matrix units multiply, Invalid without them
 	lookup *lookup  // of shape elementwise, where the device has room for a table
+	masked *masked  // of shape elementwise, if it is one
 
 	lookupFrom int64 // elements of a launch that is worth the table
 
@@ -122,7 +123,7 @@ func (m *Module) classify() error {
 	k := m.k
 	from, to := k.ReducedAxes()
 	if from == to {
-		m.shape = elementwise
+		m.shape, m.masked = elementwise, maskedOf(k)
 		if m.target.Major == 9 {
 			e := newEmitter(k)
 			e.setInnermostDepths()

@@ -169,6 +169,14 @@ func (m *Module) planElementwise(p *Plan, l *kernel.Launch, base []uint64) error
 	if inner > 0 && z.items > math.MaxUint32 || blocks > maxBlocks {
 		return m.halve(p, l, base, m.planElementwise)
 	}
+	if inner >= 0 && loose == 0 && l.Extents[inner]%int64(width) == 0 && m.inItsPlace(l, base) {
+		e, err := m.maskedEntry(width)
+		if err != nil {
+			return err
+		}
+		p.add(m, e, l, base, z, blocks, 1)
+		return nil
+	}
 	if m.lookup != nil && width%2 == 0 && loose == 0 && z.items*int64(width) >= m.lookupFrom {
 		return m.planLookedUp(p, l, base, z, width)
 	}

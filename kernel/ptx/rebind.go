@@ -11,7 +11,7 @@ import (
 const alignments = 256
 
 // AppendKey appends what the plan of a launch depends on beside the addresses, as far
-// as they are whole lines apart, and the scalar parameters: launches of one key have
+// as they are whole lines apart and it does not write what it reads, and the scalar parameters: launches of one key have
 // one plan, which [Plan.Rebind] moves from one to the other.
 func (m *Module) AppendKey(b []byte, l *kernel.Launch, base []uint64) []byte {
 	put := func(v int64) { b = binary.LittleEndian.AppendUint64(b, uint64(v)) }
@@ -35,6 +35,9 @@ func (m *Module) AppendKey(b []byte, l *kernel.Launch, base []uint64) []byte {
 		put(o.GatherStride)
 		put(o.GatherExtent)
 		put(int64(m.first(l, base, i) % alignments))
+	}
+	if m.inItsPlace(l, base) {
+		b = append(b, 1)
 	}
 	return b
 }
