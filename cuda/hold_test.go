@@ -47,7 +47,7 @@ func rebound(l *kernel.Launch, at []byte) *kernel.Launch {
 // of which one is refused none is: the host runs all of them.
 func TestHold(t *testing.T) {
 	// A driver without tensor maps refuses products on matrix units.
-	g := &gpu{lib: &driver.Driver{}, target: ptx.Target{Major: 9, Multiprocessors: 132}, loaded: map[string]*function{}, room: 1 << 40}
+	g := &gpu{lib: &driver.Driver{}, target: ptx.Target{Major: 9, Multiprocessors: 132}, loaded: map[string]*function{}, room: 1 << 40, noMany: true}
 	mem := make([]byte, 1<<16)
 	mem = mem[-int(uintptr(unsafe.Pointer(&mem[0])))&4095:]
 	plain := bound(t, g, ptxtest.Elementwise(600)[0], mem)
