@@ -94,16 +94,16 @@ func TestManyHeld(t *testing.T) {
 						scratch[got] = true
 					}
 				}
-				begin += uint64(st.grid.X) * uint64(st.grid.Y)
-				if want := begin; k+1 < len(parts) && all[k] != want {
-					t.Errorf("%s: launch %d begins at %d, want %d", s.Name, k+1, all[k], want)
+				if all[k] != begin {
+					t.Errorf("%s: launch %d begins at %d, want %d", s.Name, k, all[k], begin)
 				}
+				begin += uint64(st.grid.X) * uint64(st.grid.Y)
 			}
 			if len(scratch) != 0 && len(scratch) != len(parts) || len(scratch) == 0 && each > 1 {
 				t.Errorf("%s: %d places of scratch memory", s.Name, len(scratch))
 			}
-			if all[len(parts)-1] != 1<<32-1 || uint64(held.steps[j].grid.X) != begin {
-				t.Errorf("%s: behind the last is %d, %d blocks of %d", s.Name, all[len(parts)-1], held.steps[j].grid.X, begin)
+			if all[len(parts)] != 1<<32-1 || uint64(held.steps[j].grid.X) != begin {
+				t.Errorf("%s: behind the last is %d, %d blocks of %d", s.Name, all[len(parts)], held.steps[j].grid.X, begin)
 			}
 		}
 	}

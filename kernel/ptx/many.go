@@ -13,16 +13,20 @@ import (
 // looks up whose it is and takes that launch's parameters, and its own number among the blocks
 // of that one. What it computes then has the bits that it has alone.
 //
-// The parameters of such an entry are an array: where each launch but the first begins among
-// the blocks, filled up with what no block reaches; then of each launch its blocks along the
-// first dimension of its grid, and its parameters.
+// The parameters of such an entry are an array: where each launch begins among the blocks,
+// filled up with what no block reaches; then of each launch its blocks along the first
+// dimension of its grid, and its parameters.
 
 // manyName is the array.
 const manyName = "all"
 
-// mostMany is how many launches are one at most: every block compares its number with where
-// each begins.
-const mostMany = 32
+// mostMany is how many launches are one at most, and manyStride of how many a block first
+// finds out whose it may be where there are more than twice as many: it compares its number
+// with where every fourth begins, then with where those between do.
+const (
+	mostMany   = 32
+	manyStride = 4
+)
 
 // nowhere is where a launch begins that there is not.
 const nowhere = math.MaxUint32
@@ -74,14 +78,30 @@ func manyText(e *Entry, name string, n int) string {
 		begin, after := fresh(b32), fresh(pred)
 		x, params = fresh(b32), fresh(b64)
 		h.op("mov.u32", id, "%ctaid.x")
-		h.op("mov.b32", first, "0")
 		h.op("mov.b32", number, "0")
-		for i := range n - 1 {
+		stride := 1
+		if n > 2*manyStride {
+			stride = manyStride
+		}
+		for i := stride; i < n; i += stride {
 			h.op("ld.param.u32", begin, fmt.Sprintf("[%s+%d]", manyName, 8*i))
 			h.op("setp.ge.u32", after, id, begin)
-			h.op("selp.b32", first, begin, first, after)
-			h.op("selp.b32", number, i+1, number, after)
+			h.opIf(after, "mov.b32", number, i)
 		}
+		at := func(offset int) string {
+			h.op("mov.b64", params, manyName)
+			h.op("mad.wide.u32", params, number, "8", params)
+			return mem(params, int64(offset))
+		}
+		if stride > 1 {
+			at(0)
+			for i := 1; i < stride; i++ {
+				h.op("ld.param.u32", begin, mem(params, int64(8*i)))
+				h.op("setp.ge.u32", after, id, begin)
+				h.opIf(after, "add.u32", number, number, "1")
+			}
+		}
+		h.op("ld.param.u32", first, at(0))
 		h.op("sub.u32", x, id, first)
 		h.op("mov.b64", params, manyName)
 		h.op("mad.wide.u32", params, number, 8*(1+len(e.slots)), params)
@@ -148,13 +168,12 @@ func manyText(e *Entry, name string, n int) string {
 func (e *Entry) AppendMany(params []uint64, blocks []uint32) []uint64 {
 	at := uint64(0)
 	for i := range nextPower(int64(max(2, len(blocks)))) {
-		if i < len(blocks) {
-			at += uint64(blocks[i])
-		}
-		if i+1 >= len(blocks) {
-			at = nowhere
+		if i >= len(blocks) {
+			params = append(params, nowhere)
+			continue
 		}
 		params = append(params, at)
+		at += uint64(blocks[i])
 	}
 	return params
 }
