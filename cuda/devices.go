@@ -52,7 +52,8 @@ type Options struct {
 	// comparing times.
 	NoDependentLaunch bool
 	// NoManyLaunch keeps kernels that do the same to many tensors, as an optimizer does, from
-	// being one launch. That changes nothing but the time: this is for comparing.
+	// being one launch. That changes nothing but the time, and up to 64 MB of memory: this is for
+	// comparing.
 	NoManyLaunch bool
 	// Products says who multiplies matrices; kernels of our own by default. A library that
 	// is not installed is an error of New.

@@ -22,12 +22,16 @@ type group struct {
 	blocks  int64 // most of one step
 }
 
-// together divides parts into groups, in order of what comes first. mu is held.
-func (g *gpu) together(plans []*planned) []group {
+// together divides parts into groups, in order of what comes first, or leaves each alone. mu is
+// held.
+func (g *gpu) together(plans []*planned, alone bool) []group {
 	groups := g.groups[:0]
 	for i, made := range plans {
 		room, blocks := scratchOf(made), int64(0)
-		most := g.mostTogether(made)
+		most := 1
+		if len(plans) > 1 && !alone && !g.noMany {
+			most = g.mostTogether(made)
+		}
 		for j := range made.Steps {
 			blocks = max(blocks, made.Steps[j].Blocks())
 		}
@@ -62,7 +66,7 @@ func (g *gpu) mostTogether(made *planned) int {
 	most := math.MaxInt
 	for i := range made.Steps {
 		e := made.Steps[i].Entry
-		if g.noMany || g.alone[e] {
+		if g.alone[e] {
 			return 1
 		}
 		most = min(most, e.Capacity())
@@ -104,8 +108,11 @@ func (g *gpu) readyTogether(plans []*planned, groups []group) (again bool, err e
 	for i := range groups {
 		x := &groups[i]
 		scratch = max(scratch, x.scratch)
-		if made := plans[x.parts[0]]; len(x.parts) > 1 || made.age != g.age {
-			fresh += len(made.Steps)
+		made := plans[x.parts[0]]
+		for j := range made.Steps {
+			if len(x.parts) == 1 && made.age != g.age || len(x.parts) > 1 && g.many[made.Steps[j].Entry.Many(len(x.parts))] == nil {
+				fresh++
+			}
 		}
 	}
 	if err := g.roomFor(fresh); err != nil {
@@ -123,6 +130,9 @@ func (g *gpu) readyTogether(plans []*planned, groups []group) (again bool, err e
 		for j := range made.Steps {
 			e := made.Steps[j].Entry
 			if _, err := g.functionOfMany(e, len(x.parts)); err != nil {
+				if g.refusals[e.Many(len(x.parts)).Text] == nil { // want of memory, say, which passes
+					return false, refused(err)
+				}
 				if g.alone == nil {
 					g.alone = map[*ptx.Entry]bool{}
 				}
@@ -193,6 +203,5 @@ func (g *gpu) appendTogether(parts []cpu.Bound, x *group, fault driver.Ptr) erro
 			return refused(err)
 		}
 	}
-	g.stats.Shared += int64(len(x.parts) * len(first.Steps))
 	return nil
 }

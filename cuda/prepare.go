@@ -57,7 +57,7 @@ func (g *gpu) missing(launches [][]cpu.Bound) (out []*ptx.Entry) {
 				plans = append(plans, made)
 			}
 		}
-		for _, e := range entriesOf(plans, g.together(plans)) {
+		for _, e := range entriesOf(plans, g.together(plans, false)) {
 			if g.loaded[e.Text] == nil && g.refusals[e.Text] == nil && !seen[e.Text] {
 				seen[e.Text] = true
 				out = append(out, e)

@@ -28,9 +28,10 @@ import (
 //
 // With OwnTF32 kernels of the project's own multiply f32 on matrix units: operands are rounded
 // to tf32 (the exponents of f32, 10 bits behind the point, ties away from 0) and sums are f32, 8
-// products at a time. An element of a result is then within 2^-10 of the sum of the absolute values
-// of its products. Fused or not, and in any form, bits are the same; they are not those of the
-// processors. Attention and products with codes, and linear algebra, stay exact.
+// products at a time. An element of a result is off by about 2^-10 of the sum of the absolute values
+// of its products at most. Fused or not, and in any form, bits are the same; they are not those of
+// the processors. Attention, LinearDynamic and linear algebra stay as they are; quantized weights of
+// products of f32 are decoded into memory first.
 type Products uint8
 
 // Who multiplies matrices.

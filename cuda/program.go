@@ -77,22 +77,30 @@ func (g *gpu) hold(parts []cpu.Bound, fault driver.Ptr) error {
 		}
 		g.plans = append(g.plans, made)
 	}
-	groups := g.together(g.plans)
+	groups, alone := g.together(g.plans, false), false
 	for {
 		again, err := g.readyTogether(g.plans, groups)
+		if err != nil && !alone && len(groups) < len(parts) { // together they take more memory
+			alone, again, err = true, true, nil
+		}
 		if err != nil {
 			return err
 		}
 		if !again {
 			break
 		}
-		groups = g.together(g.plans)
+		groups = g.together(g.plans, alone)
 	}
 	before := g.batch.size()
 	for i := range groups {
 		if err := g.appendGroup(parts, &groups[i], fault); err != nil {
 			g.batch.cut(before)
 			return err
+		}
+	}
+	for i := range groups {
+		if n := len(groups[i].parts); n > 1 {
+			g.stats.Shared += int64(n * len(g.plans[groups[i].parts[0]].Steps))
 		}
 	}
 	return nil

@@ -65,6 +65,9 @@ func bytesOf(k *kernel.Kernel) map[kernel.Ref]byteOp {
 			continue
 		}
 		f := &k.Body[in.A]
+		if f.Type != ir.I32 && f.Type != ir.U32 {
+			continue
+		}
 		switch f.Op {
 		case kernel.OpAnd, kernel.OpOr, kernel.OpXor:
 		case kernel.OpShr:

@@ -127,7 +127,7 @@ func (a *asm) floatToInt(from, to ir.DType, x reg) (reg, error) {
 }
 
 func (a *asm) intToFloat(from, to ir.DType, x reg) (reg, error) {
-	if b, ok := a.bytes[x]; ok && to != ir.F64 {
+	if b, ok := a.bytes[x]; ok && from.Size() == 1 && to != ir.F64 { // else its sign is part of a larger number
 		return a.floatToFloat(ir.F32, to, a.byteToFloat(b))
 	}
 	switch to {

@@ -111,9 +111,14 @@ func (p *epilogue) rare(r kernel.Ref) bool {
 	return slices.ContainsFunc(p.rares, func(b kernel.Rare) bool { return r >= b.From && r < b.To })
 }
 
-// moves says of every value whether it changes along some of the axes.
+// moves says of every value whether it changes along some of the axes. What follows the product
+// counts as if it did, also where there are no such axes.
 func (p *epilogue) moves(axes []int) []bool {
 	out := make([]bool, len(p.k.Body))
+	out[p.p.dot] = true
+	for r := range p.k.Body {
+		p.k.Body[r].Operands(func(o kernel.Ref) { out[r] = out[r] || out[o] })
+	}
 	for _, axis := range axes {
 		for r, v := range varies(p.k, axis) {
 			out[r] = out[r] || v

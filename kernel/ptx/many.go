@@ -33,6 +33,15 @@ const nowhere = math.MaxUint32
 
 // Capacity is how many launches of the entry can be one: 1 if none can but alone.
 func (e *Entry) Capacity() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.capacity == 0 {
+		e.capacity = e.mostMany()
+	}
+	return e.capacity
+}
+
+func (e *Entry) mostMany() int {
 	if e.Maps > 0 || len(e.slots) == 0 || strings.Contains(e.Text, "%nctaid") || strings.Contains(e.Text, ".explicitcluster") {
 		return 1
 	}

@@ -79,10 +79,11 @@ func maskedOf(k *kernel.Kernel) *masked {
 	return f
 }
 
-// inItsPlace reports whether a launch has its result where the argument is that is kept.
+// inItsPlace reports whether a launch has its result where the argument is that is kept. Of one
+// whose memory is not known yet it does not.
 func (m *Module) inItsPlace(l *kernel.Launch, base []uint64) bool {
 	f := m.masked
-	if f == nil || m.first(l, base, f.old) != m.first(l, base, f.out) {
+	if f == nil || base[f.out] == 0 || m.first(l, base, f.old) != m.first(l, base, f.out) {
 		return false
 	}
 	for axis, n := range l.Extents {

@@ -57,8 +57,9 @@ type Entry struct {
 	Waits   bool   // for the kernel before it by itself, so that it may be launched before that one has ended
 	slots   []slot
 
-	mu   sync.Mutex
-	many map[int]*Entry // see Many
+	mu       sync.Mutex
+	capacity int            // see Capacity, 0 if nobody has asked
+	many     map[int]*Entry // see Many
 }
 
 // ParamBytes is the size of the parameter block, which holds the tensor maps and then
@@ -190,9 +191,6 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 	}
 	if m.unit != ir.Invalid {
 		m.form = productOf(m.k, true)
-	}
-	if m.unit == ir.F32 && m.form == nil { // there is another way
-		m.unit = ir.Invalid
 	}
 	if m.unit != ir.Invalid {
 		if m.form == nil {

@@ -56,13 +56,14 @@ func (m *Module) computes(l *kernel.Launch, base []uint64, i int) bool {
 	}
 	args := map[int]bool{}
 	m.argsOf(args, m.operand(i))
-	return len(args) > 0 && m.computable(i) && m.neighbours(copyHalves, l, base, args, m.form.reduced)
+	return len(args) > 0 && m.computable(l, i) && m.neighbours(copyHalves, l, base, args, m.form.reduced)
 }
 
-// computable reports whether an operand has one axis of lines, or none, and takes few
-// instructions, none of which may note a fault.
-func (m *Module) computable(i int) bool {
-	if len(m.side(i)) > 1 || m.unit == ir.F32 {
+// computable reports whether an operand has one axis of lines, or none, takes few instructions,
+// none of which may note a fault, and reads vectors along the group, if they are aligned.
+func (m *Module) computable(l *kernel.Launch, i int) bool {
+	inner := m.form.reduced[len(m.form.reduced)-1]
+	if len(m.side(i)) > 1 || m.unit == ir.F32 || l.Extents[inner]%copyHalves != 0 {
 		return false
 	}
 	instructions := 0
@@ -74,6 +75,10 @@ func (m *Module) computable(i int) bool {
 		switch in := &m.k.Body[r]; in.Op {
 		case kernel.OpGather, kernel.OpIndex, kernel.OpScan, kernel.OpReduce:
 			return false
+		case kernel.OpLoad:
+			if m.k.Args[in.Imm].Access[inner] == kernel.Strided {
+				return false
+			}
 		case kernel.OpDiv, kernel.OpRem:
 			if !in.Type.IsFloat() {
 				return false

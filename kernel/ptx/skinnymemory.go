@@ -295,8 +295,8 @@ func (m *manyWalk) values(held []map[kernel.Ref][]reg) ([]reg, error) {
 	var out []reg
 	for i := range held {
 		t := m.tile(i * m.n)
-		for r, v := range held[i] {
-			in := &e.k.Body[r]
+		for _, r := range e.many.loads { // in order: equal kernels have equal texts
+			in, v := &e.k.Body[r], held[i][r]
 			if e.k.Args[in.Imm].Access[e.inner] == kernel.Broadcast {
 				t.vals[r] = slices.Repeat(v, m.n)
 			} else {

@@ -25,7 +25,7 @@ func Tiles(k *kernel.Kernel, target Target, extents []int64) bool {
 		return false
 	}
 	if m.shape == matrix { // of f32 none is computed on its way
-		return min(rows, cols) <= thinLines && m.computable(many)
+		return min(rows, cols) <= thinLines && (m.plain(many) || m.computable(l, many))
 	}
 	return m.skinny(l, m.reduceSizes(l))
 }

@@ -182,16 +182,18 @@ func (c *warpComputed) put(slab reg, read heldSlab) error {
 	place := c.places(&c.slabPart, slab)
 	for i := range c.count {
 		t := &tile{n: copyHalves, vals: map[kernel.Ref][]reg{}}
-		for _, from := range []map[kernel.Ref][]reg{read[i], c.steady[i]} {
-			for r, v := range from {
+		take := func(refs []kernel.Ref, from map[kernel.Ref][]reg) {
+			for _, r := range refs { // in order: equal kernels have equal texts
 				in := &c.k.Body[r]
 				if c.k.Args[in.Imm].Access[c.inner] == kernel.Broadcast {
-					t.vals[r] = slices.Repeat(v, copyHalves)
+					t.vals[r] = slices.Repeat(from[r], copyHalves)
 				} else {
-					t.vals[r] = c.asm.apart(in.Type, copyHalves, v)
+					t.vals[r] = c.asm.apart(in.Type, copyHalves, from[r])
 				}
 			}
 		}
+		take(c.loads, read[i])
+		take(c.once, c.steady[i])
 		if err := c.evalTile(c.refs, t); err != nil {
 			return err
 		}

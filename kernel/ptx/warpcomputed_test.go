@@ -70,3 +70,34 @@ func computedAsPacked(t *testing.T, s ptxtest.Spec, target Target, turn int) {
 		}
 	}
 }
+
+// TestComputedText: equal kernels have equal texts, by which code is found that is there, also
+// where an operand is computed of several that are read in vectors.
+func TestComputedText(t *testing.T) {
+	masked := ptxtest.Spec{Name: "masked weights", Axes: "prp", Extents: []int64{1, 256, 64}, Compute: ir.F32, Class: "matrix", Text: "y = reduce_dot(x, w * m + v)",
+		In:  []ptxtest.Arg{{Name: "x", Type: ir.BF16, Axes: "sub"}, {Name: "w", Type: ir.BF16, Axes: "bus", Order: []int{0, 2, 1}}, {Name: "m", Type: ir.U8, Axes: "bus", Order: []int{0, 2, 1}}, {Name: "v", Type: ir.F16, Axes: "bus", Order: []int{0, 2, 1}}},
+		Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}}
+	for _, s := range append(ptxtest.CodedMatrices(ir.BF16, 1, 512, 64, 32), masked) {
+		text := ""
+		for range 8 {
+			c := s.Shape()
+			m, err := Generate(c.Kernel, Target{Major: 9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			base := make([]uint64, len(c.Buffers))
+			for i := range base {
+				base[i] = uint64(i+1) << 20
+			}
+			p, err := m.Plan(c.Launch, base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := p.Steps[len(p.Steps)-1].Entry
+			if !strings.Contains(e.Name, "_computed") || text != "" && e.Text != text {
+				t.Fatalf("%s: another text", e.Name)
+			}
+			text = e.Text
+		}
+	}
+}

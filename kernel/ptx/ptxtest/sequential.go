@@ -134,6 +134,12 @@ func surroundedMatrices(t ir.DType, m, k, n int64) []Spec {
 		Name: "matrix of rows along two axes", Axes: "pprp", Extents: []int64{2, m, k, n}, In: []Arg{in("x", "ssub"), in("z", "bbus", 0, 1, 3, 2)}, Out: []Arg{{Name: "y", Type: t, Axes: "ssbu"}},
 		Text: "y = reduce_dot(x, z)",
 	}, {
+		Name: "matrix by a vector", Axes: "pr", Extents: []int64{m, k}, In: []Arg{in("x", "su"), in("z", "bu"), in("b", "ub")}, Out: []Arg{{Name: "y", Type: t, Axes: "ub"}},
+		Text: "y = max(reduce_dot(x, z) + b, 0)",
+	}, {
+		Name: "vector by a vector", Axes: "r", Extents: []int64{k}, In: []Arg{in("x", "u"), in("z", "u")}, Out: []Arg{{Name: "y", Type: t, Axes: "b"}},
+		Text: "y = reduce_dot(x, z) * 0.5",
+	}, {
 		Name: "batches along two axes", Axes: "ppprp", Extents: []int64{2, 2, m, k, n}, In: []Arg{in("x", "sssub"), in("z", "ssbsu")}, Out: []Arg{{Name: "y", Type: t, Axes: "sssbu"}},
 		Text: "y = reduce_dot(x, z)",
 	}}
