@@ -40,13 +40,7 @@ func TestMasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sim := &simulator{}
-		c.Poison()
-		var base []uint64
-		for i, b := range c.Buffers {
-			base = append(base, uint64(0x1_0000_0000*(i+1)))
-			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-		}
+		sim, base := simulatorOf(c)
 		at := 3
 		if inPlace {
 			base[3], at = base[2], 2

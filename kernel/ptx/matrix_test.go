@@ -19,13 +19,7 @@ func runHopper(t testing.TB, c *ptxtest.Case, cols int64) (out [][]byte, name st
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim := &simulator{}
-	c.Poison()
-	var base []uint64
-	for i, b := range c.Buffers {
-		base = append(base, uint64(0x1_0000_0000*(i+1)))
-		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-	}
+	sim, base := simulatorOf(c)
 	var plan *Plan
 	if cols == 0 {
 		plan, err = m.Plan(c.Launch, base)

@@ -144,13 +144,7 @@ func TestSimulated(t *testing.T) {
 // compares what it leaves. It returns the names of the entries.
 func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[string]bool) string {
 	t.Helper()
-	var base []uint64
-	sim := &simulator{}
-	c.Poison()
-	for i, b := range c.Buffers {
-		base = append(base, uint64(0x1_0000_0000*(i+1)))
-		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-	}
+	sim, base := simulatorOf(c)
 	plan, err := m.Plan(c.Launch, base)
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +174,17 @@ func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[
 		}
 	}
 	return names
+}
+
+// simulatorOf has the memory of a case, whose outputs are poisoned, at addresses far apart.
+func simulatorOf(c *ptxtest.Case) (sim *simulator, base []uint64) {
+	sim = &simulator{}
+	c.Poison()
+	for i, b := range c.Buffers {
+		base = append(base, uint64(0x1_0000_0000*(i+1)))
+		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
+	}
+	return sim, base
 }
 
 // runPlan runs the steps of a plan, and returns the word of faults.

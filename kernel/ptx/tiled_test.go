@@ -93,13 +93,7 @@ func TestPlainForms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var base []uint64
-				sim := &simulator{}
-				c.Poison()
-				for i, b := range c.Buffers {
-					base = append(base, uint64(0x1_0000_0000*(i+1)))
-					sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-				}
+				sim, base := simulatorOf(c)
 				plan, err := planForm(m, f, c.Launch, base)
 				if err != nil {
 					t.Fatal(err)

@@ -30,13 +30,7 @@ func runWarps(t testing.TB, c *ptxtest.Case, target Target, form *warpForm) (out
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim := &simulator{}
-	c.Poison()
-	var base []uint64
-	for i, b := range c.Buffers {
-		base = append(base, uint64(0x1_0000_0000*(i+1)))
-		sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-	}
+	sim, base := simulatorOf(c)
 	if form == nil {
 		plan, err = m.Plan(c.Launch, base)
 	} else {
@@ -169,13 +163,7 @@ func TestPackedApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.packLimit = limit
-		sim := &simulator{}
-		c.Poison()
-		var base []uint64
-		for i, b := range c.Buffers {
-			base = append(base, uint64(0x1_0000_0000*(i+1)))
-			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-		}
+		sim, base := simulatorOf(c)
 		parts, err := m.Plan(c.Launch, base)
 		if err != nil {
 			t.Fatal(err)
@@ -349,13 +337,7 @@ func TestWarpBarriers(t *testing.T) {
 	}
 	run := func(remove string) []byte {
 		t.Helper()
-		sim := &simulator{}
-		c.Poison()
-		var base []uint64
-		for i, b := range c.Buffers {
-			base = append(base, uint64(0x1_0000_0000*(i+1)))
-			sim.buffers = append(sim.buffers, simBuffer{base[i], b.Bytes()})
-		}
+		sim, base := simulatorOf(c)
 		plan, err := m.Plan(c.Launch, base)
 		if err != nil || len(plan.Steps) != 1 {
 			t.Fatalf("%v, %d steps", err, len(plan.Steps))
