@@ -78,6 +78,9 @@ func signature(in *inst) (dst class, hasDst bool, src []class, err error) {
 	case "bra", "bar", "barrier", "ret":
 		return 0, false, nil, nil
 	case "prefetch":
+		if in.op != prefetchLine {
+			break
+		}
 		return 0, false, []class{addressClass(in, 0)}, nil
 	case "griddepcontrol":
 		if in.op != launchDependents && in.op != waitForGrids {

@@ -12,8 +12,8 @@ import (
 //
 // Every entry has them near its beginning, and waits before it touches global memory, to read or
 // to write: the kernel before may still read what this one overwrites. Before, it may ask for what
-// it will read to be brought to the cache of the device, where whoever writes it meets it. No block ends without
-// having waited. So a kernel ends after all before it have, and one that waits for the
+// it will read to be brought to the cache of the device, where whoever writes it meets it. No
+// block ends without having waited. So a kernel ends after all before it have, and one that waits for the
 // kernel before it has waited for all of them. And since a kernel is launched only when
 // no block of those before it is still to begin, blocks that wait take no room from blocks
 // that are waited for. Dependents may come when a block has waited itself, so that one

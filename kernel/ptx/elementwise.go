@@ -199,21 +199,26 @@ func (e *emitter) decode(linear reg, axes []int, idx []reg) {
 // addresses sets e.ptr: each argument's address moved along the axes for which
 // idx has a register.
 func (e *emitter) addresses(idx []reg) {
-	for arg, a := range e.k.Args {
+	for arg := range e.k.Args {
 		p := e.slotReg(slotPointer, arg, 0)
 		for axis, r := range idx {
-			if r == "" {
-				continue
-			}
-			switch a.Access[axis] {
-			case kernel.Unit:
-				p = e.to(b64, "mad.lo.s64", r, fmt.Sprint(a.Type.Size()), p)
-			case kernel.Strided:
-				p = e.to(b64, "mad.lo.s64", r, e.slotReg(slotStride, arg, axis), p)
+			if r != "" {
+				p = e.shifted(p, arg, axis, r)
 			}
 		}
 		e.ptr[arg] = p
 	}
+}
+
+// shifted is an address moved by a number of elements along an axis of its argument.
+func (e *emitter) shifted(at reg, arg, axis int, n reg) reg {
+	switch a := e.k.Args[arg]; a.Access[axis] {
+	case kernel.Unit:
+		return e.to(b64, "mad.lo.s64", n, fmt.Sprint(a.Type.Size()), at)
+	case kernel.Strided:
+		return e.to(b64, "mad.lo.s64", n, e.slotReg(slotStride, arg, axis), at)
+	}
+	return at
 }
 
 // elementRefs lists, in order, the element-level stores that `store` admits by

@@ -185,17 +185,6 @@ func (p *epilogue) exchanged(arg int) bool {
 	return p.fours && a.Dir == kernel.Out && a.Type.Size() == 2
 }
 
-// shifted is an address moved by a number of elements along an axis of its argument.
-func (p *epilogue) shifted(at reg, arg, axis int, n reg) reg {
-	switch a := p.k.Args[arg]; a.Access[axis] {
-	case kernel.Unit:
-		return p.to(b64, "mad.lo.s64", n, fmt.Sprint(a.Type.Size()), at)
-	case kernel.Strided:
-		return p.to(b64, "mad.lo.s64", n, p.slotReg(slotStride, arg, axis), at)
-	}
-	return at
-}
-
 // leftFrom is how many columns there are from one on, "" if all that are asked about lie inside.
 func (p *epilogue) leftFrom(col reg) reg {
 	if p.whole {

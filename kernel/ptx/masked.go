@@ -104,19 +104,16 @@ func emitMasked(k *kernel.Kernel, f *masked, width int) (*emitter, error) {
 	done := e.label()
 	e.opIf(e.to(pred, "setp.ge.u64", item, e.slotReg(slotItems, 0, 0)), "bra", done)
 	first := e.locate(item, width)
-	cond, err := e.onlyOuter(f.cond)
-	if err != nil {
+	if err := e.evalOuter(0); err != nil {
 		return nil, err
 	}
+	cond := e.outer[f.cond]
 	if f.stays {
 		e.opIf(cond, "bra", done)
 	} else {
 		e.opUnless(cond, "bra", done)
 	}
 	t := e.vectorAt(width, first, 0)
-	if _, err := e.onlyOuter(f.value); err != nil {
-		return nil, err
-	}
 	var refs []kernel.Ref
 	for i, needed := range k.Closure(f.value) {
 		if needed && e.depth[i] >= elementDepth {
@@ -138,22 +135,6 @@ func emitMasked(k *kernel.Kernel, f *masked, width int) (*emitter, error) {
 	}
 	e.place(done)
 	return e, nil
-}
-
-// onlyOuter evaluates what a value needs below element depth, as far as that is not done, and
-// returns it if it lies there itself.
-func (e *emitter) onlyOuter(r kernel.Ref) (reg, error) {
-	for i, needed := range e.k.Closure(r) {
-		if _, done := e.outer[kernel.Ref(i)]; !needed || done || e.depth[i] >= elementDepth {
-			continue
-		}
-		v, err := e.instr(&e.k.Body[i], nil, 0)
-		if err != nil {
-			return "", fmt.Errorf("%%%d: %w", i, err)
-		}
-		e.outer[kernel.Ref(i)] = v
-	}
-	return e.outer[r], nil
 }
 
 func (m *Module) maskedEntry(width int) (*Entry, error) {

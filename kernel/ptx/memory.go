@@ -120,17 +120,16 @@ func (a *asm) unpack(t ir.DType, w reg) []reg {
 	out := make([]reg, 4)
 	for i := range out {
 		pos := [...]string{"0", "8", "16", "24"}[i]
-		switch t {
-		case ir.I8:
+		if t == ir.I8 {
 			out[i] = a.to(b32, "bfe.s32", w, pos, "8")
-		default:
+		} else {
 			out[i] = a.to(b32, "bfe.u32", w, pos, "8")
 		}
 		if t == ir.Bool {
 			out[i] = a.to(pred, "setp.ne.u32", out[i], "0")
-			continue
+		} else {
+			a.bytes[out[i]] = byteOf{w, i, t == ir.I8}
 		}
-		a.bytes[out[i]] = byteOf{w, i, t == ir.I8}
 	}
 	return out
 }

@@ -190,10 +190,7 @@ func (m *Module) classifySequential(reds []*reduction, chunk int) error {
 		}
 	}
 	if m.unit != ir.Invalid {
-		m.form = productOf(m.k, true)
-	}
-	if m.unit != ir.Invalid {
-		if m.form == nil {
+		if m.form = productOf(m.k, true); m.form == nil {
 			return m.refuse("a product of %s with more than matrix units do, whose bits are theirs", m.unit)
 		}
 		m.form.turn(m.k)

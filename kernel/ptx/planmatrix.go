@@ -52,11 +52,7 @@ func (m *Module) planMatrix(p *Plan, l *kernel.Launch, base []uint64) error {
 		f = m.warpFormFor(z)
 		f.computed = f.thin && m.computes(l, base, f.many)
 	}
-	skip := -1 // operand that is not packed, wherever it lies
-	if f.computed {
-		skip = f.many
-	}
-	if axis := m.packedApart(l, base, skip); axis >= 0 {
+	if axis := m.packedApart(l, base, f.notPacked()); axis >= 0 {
 		return m.halveAlong(axis, p, l, base, m.planMatrix)
 	}
 	if warps {

@@ -94,15 +94,11 @@ func (m *Module) planWarpForm(p *Plan, l *kernel.Launch, base []uint64, z sizes,
 	if n > maxBlocks {
 		return m.halve(p, l, base, m.planMatrix)
 	}
-	skip := -1
 	if f.computed {
-		skip, f.prefetch = f.many, false
-		f.full = z.cols%int64(f.cols) == 0
-		if skip == 0 {
-			f.full = z.rows%int64(f.rows) == 0
-		}
+		f.prefetch = false
+		f.full = []bool{z.rows%int64(f.rows) == 0, z.cols%int64(f.cols) == 0}[f.many]
 	}
-	x, z1, err := m.located(p, l, base, skip)
+	x, z1, err := m.located(p, l, base, f.notPacked())
 	if err != nil {
 		return err
 	}

@@ -176,6 +176,21 @@ func simulate(t *testing.T, c *ptxtest.Case, m *Module, want [][]byte, seen map[
 	return names
 }
 
+// simulateSpec simulates a case, and compares with the interpreter.
+func simulateSpec(t *testing.T, s ptxtest.Spec, target Target) {
+	t.Helper()
+	c := s.Make()
+	want, err := c.Reference(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Generate(c.Kernel, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulate(t, c, m, want, map[string]bool{})
+}
+
 // simulatorOf has the memory of a case, whose outputs are poisoned, at addresses far apart.
 func simulatorOf(c *ptxtest.Case) (sim *simulator, base []uint64) {
 	sim = &simulator{}

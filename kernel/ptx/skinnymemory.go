@@ -29,15 +29,8 @@ func (e *skinnyEmitter) newWalker(s *strip, idx []reg, step reg) walker {
 		if w.at[arg] != "" {
 			continue
 		}
-		p, a := e.ptr[arg], e.k.Args[arg]
-		move := func(axis int, by reg) {
-			switch a.Access[axis] {
-			case kernel.Unit:
-				p = e.to(b64, "mad.lo.s64", by, fmt.Sprint(a.Type.Size()), p)
-			case kernel.Strided:
-				p = e.to(b64, "mad.lo.s64", by, e.slotReg(slotStride, arg, axis), p)
-			}
-		}
+		p := e.ptr[arg]
+		move := func(axis int, by reg) { p = e.shifted(p, arg, axis, by) }
 		for _, axis := range s.axes {
 			move(axis, idx[axis])
 		}

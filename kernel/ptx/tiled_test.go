@@ -197,16 +197,7 @@ func TestRepeatedOperands(t *testing.T) {
 				Out: []ptxtest.Arg{{Name: "y", Type: ir.F32, Axes: "sbu"}}, Text: "y = reduce_dot(x, z)"}
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
-				made := s.Make()
-				want, err := made.Reference(1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := Generate(made.Kernel, Target{Major: 9})
-				if err != nil {
-					t.Fatal(err)
-				}
-				simulate(t, made, m, want, map[string]bool{})
+				simulateSpec(t, s, Target{Major: 9})
 			})
 		}
 	}

@@ -97,18 +97,11 @@ func (e *tiledEmitter) walk(t *tile, idx []reg, axis int) {
 			return r, 0
 		}
 		p := e.ptr[arg]
-		a := e.k.Args[arg]
 		for ax, r := range idx {
 			if r == "" || e.batch[ax] != "" && e.maps == 0 { // e.ptr has moved along the batch
-
 				continue
 			}
-			switch a.Access[ax] {
-			case kernel.Unit:
-				p = e.to(b64, "mad.lo.s64", r, fmt.Sprint(a.Type.Size()), p)
-			case kernel.Strided:
-				p = e.to(b64, "mad.lo.s64", r, e.slotReg(slotStride, arg, ax), p)
-			}
+			p = e.shifted(p, arg, ax, r)
 		}
 		ptr[arg] = p
 		return p, 0

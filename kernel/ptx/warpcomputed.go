@@ -19,8 +19,7 @@ type warpComputed struct {
 	loads  []kernel.Ref // those that are read for each slab
 	once   []kernel.Ref // and those that are read for all of them
 	steady []map[kernel.Ref][]reg
-	lines  bool        // the operand has lines
-	axis   int         // their axis, if it has
+	axis   int         // of the lines, -1 if there is none
 	inner  int         // the last axis of the group
 	step   reg         // of the thread's vectors in a slab, 32 bits
 	at     reg         // step of the group where they are in the slab to be read next, 32 bits
@@ -41,9 +40,9 @@ const (
 
 func (e *warpEmitter) newWarpComputed(s *warpSide) *warpComputed {
 	c := &warpComputed{warpEmitter: e, slabPart: e.newSlabPart(s), value: e.k.Body[[]kernel.Ref{e.p.x, e.p.z}[s.number]].A,
-		inner: e.p.reduced[len(e.p.reduced)-1], from: map[int]reg{}, apart: map[int]reg{}}
+		inner: e.p.reduced[len(e.p.reduced)-1], axis: -1, from: map[int]reg{}, apart: map[int]reg{}}
 	if axes := [][]int{e.p.rows, e.p.cols}[s.number]; len(axes) > 0 {
-		c.lines, c.axis = true, axes[0]
+		c.axis = axes[0]
 	}
 	c.refs = e.upTo(c.value)
 	c.step = e.to(b32, "mul.lo.u32", c.vector, fmt.Sprint(copyHalves))
@@ -68,7 +67,7 @@ func (e *warpEmitter) newWarpComputed(s *warpSide) *warpComputed {
 		}
 		c.from[arg] = e.ptr[arg]
 		if c.moves(arg) {
-			c.from[arg] = e.along(arg, c.axis, first, e.ptr[arg])
+			c.from[arg] = e.shifted(e.ptr[arg], arg, c.axis, first)
 			c.apart[arg] = e.strideTimes(arg, c.axis, c.by)
 		}
 	}
@@ -82,20 +81,9 @@ func (c *warpComputed) readOnce() {
 	}
 }
 
-// along is an address moved by a number of elements along an axis.
-func (e *warpEmitter) along(arg, axis int, n, at reg) reg {
-	switch a := e.k.Args[arg]; a.Access[axis] {
-	case kernel.Unit:
-		return e.to(b64, "mad.lo.s64", n, fmt.Sprint(a.Type.Size()), at)
-	case kernel.Strided:
-		return e.to(b64, "mad.lo.s64", n, e.slotReg(slotStride, arg, axis), at)
-	}
-	return at
-}
-
 // moves reports whether an argument moves from line to line.
 func (c *warpComputed) moves(arg int) bool {
-	return c.lines && c.k.Args[arg].Access[c.axis] != kernel.Broadcast
+	return c.axis >= 0 && c.k.Args[arg].Access[c.axis] != kernel.Broadcast
 }
 
 // held is how many slabs are in registers.
@@ -148,7 +136,7 @@ func (c *warpComputed) read(loads []kernel.Ref, idx []reg) []*tile {
 				p := c.from[arg]
 				for _, axis := range c.p.reduced {
 					if idx[axis] != "" {
-						p = c.along(arg, axis, idx[axis], p)
+						p = c.shifted(p, arg, axis, idx[axis])
 					}
 				}
 				at[arg] = p

@@ -59,6 +59,14 @@ func (f warpForm) ring(shared int) warpForm {
 
 func (f warpForm) warps() int { return f.down * f.across }
 
+// notPacked is the operand that is not packed wherever it lies, -1 if both may be.
+func (f warpForm) notPacked() int {
+	if f.computed {
+		return f.many
+	}
+	return -1
+}
+
 // slabShape is how an operand lies in a slab: rows, which are lines of steps, or steps of
 // lines where it is turned, of vectors of 16 bytes. The place of a vector in its row is its
 // number put together with that of the row by exclusive or, so that the vectors of one number

@@ -413,7 +413,7 @@ func TestWarpRebound(t *testing.T) {
 }
 
 // TestWarpPrefetch: thin products that ask for what they will read before they wait for the
-// kernel before them ask for what there is, all of the ring's slabs, and have the same bits.
+// kernel before them ask for what there is, and have the same bits.
 func TestWarpPrefetch(t *testing.T) {
 	for _, size := range [][3]int64{{1, 1000, 264}, {17, 40, 129}, {200, 520, 9}, {3, 4096, 48}} {
 		for _, s := range ptxtest.Matrices(size[0], size[1], size[2])[:6] {
