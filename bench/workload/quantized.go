@@ -39,16 +39,21 @@ func quantizedLabel(s []int) string {
 	return label
 }
 
-// multiplyDynamic multiplies x with one matrix after the other.
-func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) stateStep {
+// quantizedOperands makes x and the matrices.
+func quantizedOperands(s []int, t ir.DType, d *sinter.Device) (x *sinter.Tensor, weights []*sinter.Quantized) {
 	on := sinter.On(d)
-	x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
-	var weights []*sinter.Quantized
+	x = input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
 	for i := range quantizedMatrices {
 		w := input{t: t, shape: []int{s[1], s[2]}}.make(on, uint64(2+i))
 		weights = append(weights, w.Quantize(quantizedScheme(s)))
 		w.Release()
 	}
+	return x, weights
+}
+
+// multiplyDynamic multiplies x with one matrix after the other.
+func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) stateStep {
+	x, weights := quantizedOperands(s, t, d)
 	next := 0
 	return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		q := weights[next]
@@ -59,14 +64,7 @@ func multiplyDynamic(s []int, t ir.DType, d *sinter.Device) stateStep {
 
 // multiplyCodes multiplies x with all matrices, which are decoded on the way.
 func multiplyCodes(s []int, t ir.DType, d *sinter.Device) stateStep {
-	on := sinter.On(d)
-	x := input{t: t, shape: []int{s[0], s[2]}}.make(on, 1)
-	var weights []*sinter.Quantized
-	for i := range quantizedMatrices {
-		w := input{t: t, shape: []int{s[1], s[2]}}.make(on, uint64(2+i))
-		weights = append(weights, w.Quantize(quantizedScheme(s)))
-		w.Release()
-	}
+	x, weights := quantizedOperands(s, t, d)
 	return func(s *sinter.Scope) ([]*sinter.Tensor, error) {
 		var out list
 		for _, q := range weights {
