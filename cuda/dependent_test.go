@@ -153,6 +153,28 @@ func (b *bench) chainOf(n int, e driver.Edge, link func(i int) (*ptx.Module, *ke
 	return x, x.Ready()
 }
 
+// inTurns launches two chains in turns, and returns the median time of each, and all, in µs as
+// parts of so many.
+func (b *bench) inTurns(chains [2]*driver.Chain, parts float64) (median [2]float64, times [2][]float64) {
+	b.t.Helper()
+	for round := range launches + 2 {
+		for i, x := range chains {
+			ms, err := b.between(func() error { return x.Launch(b.stream) })
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if round >= 2 { // warm
+				times[i] = append(times[i], ms*1000/parts)
+			}
+		}
+	}
+	for i, list := range times {
+		sort.Float64s(list)
+		median[i] = list[len(list)/2]
+	}
+	return median, times
+}
+
 // TestMeasureDependent prints what a kernel of a chain takes, launched when the one before it
 // has ended and while it runs, in turns.
 func TestMeasureDependent(t *testing.T) {
@@ -173,7 +195,6 @@ func TestMeasureDependent(t *testing.T) {
 	t.Logf("%-32s %14s %14s %8s", "chain of kernels", "after, µs each", "during, µs", "share")
 	for _, s := range []ptxtest.Spec{elementwise(4096), elementwise(1 << 20), elementwise(1 << 24), softmax(8, 768), softmax(256, 4096), softmax(16, 50257)} {
 		var chains [2]*driver.Chain
-		var times [2][]float64
 		for i, e := range []driver.Edge{driver.Completion, driver.Programmatic} {
 			x, err := b.chained(s, kernels, e)
 			if err != nil {
@@ -182,22 +203,7 @@ func TestMeasureDependent(t *testing.T) {
 			defer func() { _ = x.Destroy() }()
 			chains[i] = x
 		}
-		for round := range launches + 2 {
-			for i, x := range chains {
-				ms, err := b.between(func() error { return x.Launch(b.stream) })
-				if err != nil {
-					t.Fatalf("%s: %v", s.Name, err)
-				}
-				if round >= 2 { // warm
-					times[i] = append(times[i], ms*1000/kernels)
-				}
-			}
-		}
-		var median [2]float64
-		for i, list := range times {
-			sort.Float64s(list)
-			median[i] = list[len(list)/2]
-		}
+		median, times := b.inTurns(chains, kernels)
 		t.Logf("%-32s %14.2f %14.2f %7.0f%%  %.2f to %.2f, %.2f to %.2f", s.Name, median[0], median[1], 100*median[1]/median[0],
 			slices.Min(times[0]), slices.Max(times[0]), slices.Min(times[1]), slices.Max(times[1]))
 	}
@@ -220,7 +226,6 @@ func TestMeasurePrefetch(t *testing.T) {
 		product := all[slices.IndexFunc(all, func(s ptxtest.Spec) bool { return strings.HasPrefix(s.Name, "matrix nt") })].Shape()
 		bytes := uint64(2 * size[0] * size[1])
 		var chains [2]*driver.Chain
-		var times [2][]float64
 		for i := range chains {
 			target := b.target
 			target.Prefetch = i > 0
@@ -246,22 +251,7 @@ func TestMeasurePrefetch(t *testing.T) {
 			defer func() { _ = x.Destroy() }()
 			chains[i] = x
 		}
-		for round := range launches + 2 {
-			for i, x := range chains {
-				ms, err := b.between(func() error { return x.Launch(b.stream) })
-				if err != nil {
-					t.Fatal(err)
-				}
-				if round >= 2 { // warm
-					times[i] = append(times[i], ms*1000/pairs)
-				}
-			}
-		}
-		var median [2]float64
-		for i, list := range times {
-			sort.Float64s(list)
-			median[i] = list[len(list)/2]
-		}
+		median, _ := b.inTurns(chains, pairs)
 		t.Logf("%-24s %12.2f %12.2f %7.0f%%  %.1f TB/s", fmt.Sprintf("%dx%d", size[0], size[1]), median[0], median[1], 100*median[1]/median[0], float64(bytes)/median[1]/1e6)
 	}
 }

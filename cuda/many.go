@@ -12,7 +12,7 @@ import (
 // together: each step of all of them is one step, of the entry that is made for many. Each has
 // scratch memory of its own then.
 
-// sharedScratch is what parts that run together may have of it beside what one needs.
+// sharedScratch is what parts that run together have of it at most.
 const sharedScratch = 64 << 20
 
 // group is parts that run together, by number; those of a group of one run as they are.
@@ -20,6 +20,8 @@ type group struct {
 	parts   []int
 	scratch int64 // of all of them
 	blocks  int64 // most of one step
+
+	functions []*function // of its steps, of parts that run together and are ready
 }
 
 // together divides parts into groups, in order of what comes first, or leaves each alone. mu is
@@ -46,7 +48,7 @@ func (g *gpu) together(plans []*planned, alone bool) []group {
 		if at < 0 {
 			if at = len(groups); at < cap(groups) {
 				groups = groups[:at+1]
-				groups[at] = group{parts: groups[at].parts[:0]}
+				groups[at] = group{parts: groups[at].parts[:0], functions: groups[at].functions[:0]}
 			} else {
 				groups = append(groups, group{})
 			}
@@ -129,7 +131,8 @@ func (g *gpu) readyTogether(plans []*planned, groups []group) (again bool, err e
 		}
 		for j := range made.Steps {
 			e := made.Steps[j].Entry
-			if _, err := g.functionOfMany(e, len(x.parts)); err != nil {
+			f, err := g.functionOfMany(e, len(x.parts))
+			if x.functions = append(x.functions, f); err != nil {
 				if g.refusals[e.Many(len(x.parts)).Text] == nil { // want of memory, say, which passes
 					return false, refused(err)
 				}
@@ -195,11 +198,7 @@ func (g *gpu) appendTogether(parts []cpu.Bound, x *group, fault driver.Ptr) erro
 		for len(s.Params) < s.Entry.ParamBytes()/8 {
 			s.Params = append(s.Params, 0)
 		}
-		f, err := g.functionOfMany(first.Steps[j].Entry, len(x.parts))
-		if err == nil {
-			err = g.batch.add(g, s, f)
-		}
-		if err != nil {
+		if err := g.batch.add(g, s, x.functions[j]); err != nil {
 			return refused(err)
 		}
 	}
